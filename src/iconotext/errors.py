@@ -16,6 +16,7 @@
     ├── StudyError             a study of people's preferences cannot be made or read, or a vote cannot be taken
     ├── LibraryError           an image library cannot be made, read or written
     ├── SettingError           a setting has an unknown name or a wrong value
+    ├── CaptionerError         a vision model's server cannot be reached, or refuses
     ├── StoreError             an object store refuses, or does not answer
     └── OutputError            a result cannot be written (the file exists)
         └── FullDiskError          the disk is full, or may not take more
@@ -99,6 +100,10 @@ class OutputError(IconotextError):
 
 class FullDiskError(OutputError):
     """The disk is full, or may not take more; files that existed before are intact."""
+
+
+class CaptionerError(IconotextError):
+    """A vision model's server cannot be reached, refuses, or gives no replies; those that it gave are stored."""
 
 
 class StoreError(IconotextError):

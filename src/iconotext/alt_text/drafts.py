@@ -223,8 +223,11 @@ class Draft:
         source: The picture's address, as in the document.
         draft: True until somebody has reviewed it.
         confidence: Probability, 0 to 1, that the sentence belongs to the picture.
-        visible: Probability that the sentence says what the picture shows.
-        sentences: The sentences from which it is made, with their places.
+        visible: Probability that the sentence says what the picture shows; 0 for a draft by a model.
+        sentences: The sentences from which it is made, or that a model was given, with their places; the most probable
+            ones first.
+        caption: The caption that a model was given.
+        model: The vision model that wrote it; None if it is made from the author's sentence.
     """
 
     id: str
@@ -237,6 +240,8 @@ class Draft:
     confidence: float
     visible: float
     sentences: tuple[Quote, ...]
+    caption: str | None = None
+    model: str | None = None
 
 
 def make_drafts(linked: LinkedDocument, sha256: str | None = None) -> list[Draft]:
@@ -267,7 +272,7 @@ def make_drafts(linked: LinkedDocument, sha256: str | None = None) -> list[Draft
             candidates[link.image] = (link.confidence, link.sentence, text, visible)
     if not candidates:
         return []
-    others = [words(text) for text in _present_texts(linked)]
+    others = [words(text) for text in present_texts(linked)]
     excerpts = Excerpts(linked)
     drafts = []
     for image, (confidence, sentence, text, visible) in sorted(candidates.items()):
@@ -289,8 +294,8 @@ def is_without_alt(image: Image) -> bool:
     return image.problem is None and not image.decorative and not (image.alt or "").strip()
 
 
-def _present_texts(linked: LinkedDocument) -> Iterator[str]:
-    """Yield the texts that an alternative text must not repeat."""
+def present_texts(linked: LinkedDocument) -> Iterator[str]:
+    """Yield the texts that an alternative text must not repeat: captions, alternative texts, sentences."""
     for image in linked.document.images:
         for text in (image.alt, image.caption, without_label(image.caption or "")):
             yield from sentences([text] if text else [])

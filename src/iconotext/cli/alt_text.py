@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from iconotext.alt_text.audit import FAILED, audit
+from iconotext.alt_text.captioner import CaptionerSettings
 from iconotext.alt_text.picture import FORMATS_AND, FORMATS_OR
 from iconotext.alt_text.rules import AltTextSettings
-from iconotext.cli.common import known_errors
+from iconotext.cli.common import check_unused, known_errors
 from iconotext.cli.excerpts import Linking
 from iconotext.cli.link import RunSettings, linked_documents
 from iconotext.cli.options import (
@@ -31,14 +33,31 @@ from iconotext.cli.options import (
 from iconotext.cli.output import complain, print_table, say, say_json
 from iconotext.errors import DocumentError, OutputError, SettingError
 from iconotext.linker import LinkSettings
-from iconotext.plain_text import counted
+from iconotext.plain_text import counted, shortened
 from iconotext.read import ReadSettings
 from iconotext.types import LinkedDocument
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from iconotext.alt_text.captioned import Refused
+    from iconotext.alt_text.captioner import Captioner
     from iconotext.alt_text.drafts import Draft
+
+
+SHOWN = 2
+"""Sentences that are shown beside a draft of a vision model."""
+
+CAPTIONING = Fields(
+    names={
+        "url": "captioner",
+        "model": "captioner-model",
+        "requests": "captioner-requests",
+        "seconds": "captioner-seconds",
+    },
+    more={"url": {"metavar": "URL"}, "model": {"metavar": "NAME"}},
+)
+"""Which vision model is asked."""
 
 
 @settings_options
@@ -88,6 +107,9 @@ def check(
     sys.exit(result.status)
 
 
+Captioning = Annotated[CaptionerSettings, CAPTIONING]
+
+
 @settings_options
 def draft(
     paths: Annotated[
@@ -96,6 +118,7 @@ def draft(
     ] = None,
     reading: Reading = ReadSettings(),
     linking: Linking = LinkSettings(),
+    captioning: Captioning = CaptionerSettings(),
     write: Annotated[
         bool, typer.Option("--write", help=f"Put the drafts into the documents ({FORMATS_OR}), after a look at them.")
     ] = False,
@@ -114,8 +137,9 @@ def draft(
 ) -> None:
     """Draft alternative texts for pictures that have none, from what the author says that they show.
 
-    Only a sentence that says outright what a picture shows makes a draft, so most pictures get none. A draft is a
-    proposal: look at the picture, then accept it, change it or drop it. English only.
+    Only a sentence that says outright what a picture shows makes a draft, so most pictures get none; English only.
+    With `--captioner`, a vision model on a server of yours makes them, in any language, from the picture, its caption
+    and the sentences about it. A draft is a proposal: look at the picture, then accept it, change it or drop it.
 
     **Examples**
 
@@ -123,8 +147,9 @@ def draft(
     - `iconotext alt-text draft article.md --write`
     - `iconotext alt-text draft docs/ --json > drafts.json`, change it, then
       `iconotext alt-text draft --write --from drafts.json`
+    - `iconotext alt-text draft docs/ --captioner http://127.0.0.1:8080/v1 --captioner-model qwen3-vl`
     """
-    with known_errors(download=download):
+    with known_errors(download=download, goes_on=captioning.url is not None):
         from iconotext.alt_text.drafts import chosen, read_drafts, row
 
         if from_ is not None:
@@ -136,7 +161,8 @@ def draft(
             raise SettingError("name the documents, or with --from a file of drafts")
         if json and write:
             raise SettingError("--json prints the drafts, and --write writes them: take one after the other")
-        drafts, folders, finish = _drafts(paths, RunSettings(model, reading, linking, quiet=quiet))
+        captioner = _captioner(captioning)
+        drafts, folders, finish = _drafts(paths, RunSettings(model, reading, linking, quiet=quiet), captioner)
         drafts = chosen(drafts, accept or ())
         if write:
             _write(drafts, reading, folders, yes=yes, quiet=quiet)
@@ -144,34 +170,88 @@ def draft(
             say_json([row(each) for each in drafts])
         elif drafts:
             print_table(_table(drafts))
-        if not (drafts or quiet or json):
+        if not (drafts or quiet or json or captioner):
             say("No drafts: no sentence says outright what a picture without alternative text shows", err=True)
         finish()
 
 
-def _drafts(paths: list[Path], settings: RunSettings) -> tuple[list[Draft], dict[str, Path | None], Callable[[], None]]:
+def _captioner(settings: CaptionerSettings) -> Captioner | None:
+    """The vision model that is asked; None if none is named. Another machine is named on stderr, even with --quiet."""
+    if settings.url is None:
+        given = [CAPTIONING.flag(name) for name in settings.model_fields_set]
+        check_unused(dict.fromkeys(given, True), "is for --captioner URL: add it, or leave this out")
+        return None
+    from iconotext.alt_text.captioner import Captioner
+
+    captioner = Captioner(settings)
+    if captioner.is_remote:
+        open_ = "" if captioner.address.startswith("https:") else ", unencrypted"
+        complain(f"pictures, captions and the sentences about them go to {captioner.host}{open_}")
+    return captioner
+
+
+def _drafts(
+    paths: list[Path], settings: RunSettings, captioner: Captioner | None
+) -> tuple[list[Draft], dict[str, Path | None], Callable[[], None]]:
     """The drafts for documents, the folder of each document, and a function that ends the run."""
-    from iconotext.alt_text.drafts import LANGUAGE, make_drafts
     from iconotext.cli.link import Run
 
-    if settings.linking.relations == "none":
+    if settings.linking.relations == "none" and captioner is None:
         raise SettingError("only the relation model says whether a sentence tells what is seen: leave --relations out")
     if settings.reading.epub != "book":
         raise SettingError("drafts are made for a book as a whole: leave --epub out")
+    if captioner is not None:  # which says itself what is seen
+        settings = replace(settings, linking=settings.linking.model_copy(update={"relations": "none"}))
     run = Run(paths, settings.reading, output=None, quiet=settings.quiet)
     before = {path: _digest(path) for path, _ in run.files}
+    documents = (
+        (linked, before.get(linked.document.source) if linked.document.source else None)
+        for linked in linked_documents(run, settings)
+        if isinstance(linked, LinkedDocument)
+    )
+    drafts = (
+        _by_author(documents, settings.quiet) if captioner is None else _by_model(documents, captioner, settings.quiet)
+    )
+    return drafts, {str(path): folder for path, folder in run.files}, run.finish
+
+
+def _by_author(documents: Iterable[tuple[LinkedDocument, str | None]], quiet: bool) -> list[Draft]:
+    from iconotext.alt_text.drafts import LANGUAGE, make_drafts
+
     drafts: list[Draft] = []
     others: Counter[str] = Counter()
-    for linked in linked_documents(run, settings):
-        if isinstance(linked, LinkedDocument):
-            path = linked.document.source
-            drafts += make_drafts(linked, None if path is None else before.get(path))
-            others[linked.document.language] += linked.document.language != LANGUAGE
+    for linked, sha256 in documents:
+        drafts += make_drafts(linked, sha256)
+        others[linked.document.language] += linked.document.language != LANGUAGE
     foreign = +others
-    if foreign and not settings.quiet:
+    if foreign and not quiet:
         languages = ", ".join(f"{number:,} {language}" for language, number in foreign.most_common())
         complain(f"drafts are made of English sentences alone; none for documents in other languages: {languages}")
-    return drafts, {str(path): folder for path, folder in run.files}, run.finish
+    return drafts
+
+
+def _by_model(documents: Iterable[tuple[LinkedDocument, str | None]], captioner: Captioner, quiet: bool) -> list[Draft]:
+    """The drafts of a vision model; what gets none is named on stderr, with the reason."""
+    from iconotext.alt_text.captioned import Refused, captioned_drafts
+
+    drafts: list[Draft] = []
+    refused: list[Refused] = []
+    for made in captioned_drafts(documents, captioner):
+        if isinstance(made, Refused):
+            refused.append(made)
+        else:
+            drafts.append(made)
+    for reason in dict.fromkeys(each.reason for each in refused if each.text is None):
+        names = [each.id for each in refused if each.reason == reason]
+        complain(f"no draft for {counted(len(names), 'picture')} ({shortened(', '.join(names), 60)}): {reason}")
+    for each in refused if not quiet else ():
+        if each.text is not None:
+            complain(f'no draft for {each.id} ({each.source}): {each.reason}; the model said "{each.text}"')
+    if not quiet:
+        before = f"; {captioner.stored:,} had a reply from before" if captioner.stored else ""
+        sent = f"{counted(captioner.sent, 'picture')} sent to {captioner.host}, {captioner.tokens:,} tokens"
+        say(f"{sent}{before}; {counted(len(drafts), 'draft')}", err=True)
+    return drafts
 
 
 def _digest(path: Path) -> str | None:
@@ -226,7 +306,7 @@ def _table(drafts: list[Draft]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from iconotext.plain_text import readable, shortened
+    from iconotext.plain_text import readable
     from iconotext.report.terminal import bar
 
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 1, 0))
@@ -236,7 +316,11 @@ def _table(drafts: list[Draft]) -> Table:
     table.add_column("Confidence", no_wrap=True)
     for draft in drafts:
         cell = Text(readable(draft.text))
-        cell.append(f"\nfrom: {readable(draft.sentences[0].text)}", style="dim")
+        origin = "from" if draft.model is None else "beside"
+        evidence = [("caption", draft.caption), *((origin, quote.text) for quote in draft.sentences[:SHOWN])]
+        for name, text in evidence:
+            if text:
+                cell.append(f"\n{name}: {readable(text)}", style="dim")
         table.add_row(
             Text(readable(draft.id)), Text(shortened(readable(draft.source), 40)), cell, bar(draft.confidence)
         )

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from iconotext.cli.common import known_errors
-from iconotext.cli.link import Paths, RunSettings, linked_documents, print_pieces
+from iconotext.cli.link import Paths, Run, RunSettings, linked_documents, print_pieces
 from iconotext.cli.options import Download, Fields, Force, Json, Model, Quiet, Reading, settings_options
-from iconotext.cli.output import print_table, say
+from iconotext.cli.output import complain, print_table, say
+from iconotext.errors import SettingError
 from iconotext.excerpts import CHUNK_WORDS, CONTEXT_WORDS, Chunk, ChunkImage, Context
 from iconotext.extras import require
 from iconotext.linker import LinkSettings
-from iconotext.plain_text import counted
+from iconotext.plain_text import counted, json_text
 from iconotext.types import Document, LinkedDocument
 
 if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
+
 
 Linking = Annotated[
     LinkSettings,
@@ -45,6 +48,12 @@ def context(
     words: Annotated[int, typer.Option(min=1, help="Most words of the sentences for a picture.")] = CONTEXT_WORDS,
     output: Output = None,
     json: Json = False,
+    prompt: Annotated[
+        bool,
+        typer.Option(
+            "--prompt", help="Give JSON lines with what `alt-text draft --captioner` sends to a vision model."
+        ),
+    ] = False,
     model: Model = "default",
     download: Download = False,
     force: Force = False,
@@ -60,12 +69,56 @@ def context(
     - `iconotext context article.md`
     - `iconotext context docs/ --words 60 --output contexts.jsonl`
     - `iconotext context article.md --json | jq '.[].text'`
+    - `iconotext context docs/ --prompt --output prompts.jsonl`
     """
     with known_errors(download=download):
         from iconotext.report.context import contexts
 
         settings = RunSettings(model, reading, linking, force, quiet)
+        if prompt:
+            _write_prompts(paths, settings, words, output, as_json=json)
+            return
         _write(paths, settings, Context, lambda linked: contexts(linked, words), _context_table, output, as_json=json)
+
+
+def _write_prompts(paths: list[str], settings: RunSettings, words: int, output: Path | None, *, as_json: bool) -> None:
+    """Write a line for each picture that can be seen; ``Run.finish`` determines the exit status."""
+    from iconotext.alt_text.prompt import prompts
+    from iconotext.system.files import check_overwrite, write_text
+
+    if as_json or (output is not None and output.suffix.lower() != ".jsonl"):
+        raise SettingError("--prompt gives JSON lines: leave --json out, and let the name of --output end in .jsonl")
+    if output is not None:
+        check_overwrite(output, settings.force)
+    run, settings = _run(paths, settings, output)
+    written = 0
+
+    def lines() -> Iterator[str]:
+        nonlocal written
+        for linked in linked_documents(run, settings):
+            for each in prompts(linked, words) if isinstance(linked, LinkedDocument) else ():
+                if each.problem is not None:
+                    complain(f"{each.id} ({each.context.source}): no prompt: {each.problem}")
+                    continue
+                written += 1
+                yield json_text(each.row()) + "\n"
+
+    if output is None:
+        print_pieces(lines())
+    else:
+        write_text(output, lines(), force=settings.force)
+        if not settings.quiet:
+            say(f"Wrote {output}: {counted(written, 'prompt')} of {counted(run.linked, 'document')}", err=True)
+    run.finish()
+
+
+def _run(paths: list[str], settings: RunSettings, output: Path | None) -> tuple[Run, RunSettings]:
+    """The documents of a run, and the settings with the places from which pages were fetched."""
+    from iconotext.features.cache import cache_folder
+    from iconotext.read import fetch_pages
+
+    files, reading = fetch_pages(paths, settings.reading, cache_folder() / "pages")
+    return Run(files, reading, output=output, quiet=settings.quiet), replace(settings, reading=reading)
 
 
 def _context_table(contexts: list[Context]) -> Table:
@@ -159,9 +212,6 @@ def _write(
     as_json: bool,
 ) -> None:
     """Link documents and write the results of ``of``; ``Run.finish`` determines the exit status."""
-    from iconotext.cli.link import Run
-    from iconotext.features.cache import cache_folder
-    from iconotext.read import fetch_pages
     from iconotext.report.as_excerpts import check_folder, check_suffix, json_array, write_dataset, write_excerpts
     from iconotext.system.files import check_overwrite
 
@@ -172,8 +222,7 @@ def _write(
     elif output is not None:
         check_suffix(output)
         check_overwrite(output, settings.force)
-    files, reading = fetch_pages(paths, settings.reading, cache_folder() / "pages")
-    run = Run(files, reading, output=output, quiet=settings.quiet)
+    run, settings = _run(paths, settings, output)
     written = 0
 
     def found() -> Iterator[tuple[Document, Any]]:

@@ -29,7 +29,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from iconotext.errors import FullDiskError
 from iconotext.plain_text import data_size
-from iconotext.serve.settings import ServeSettings, is_loopback
+from iconotext.read.web.fetch import is_loopback
+from iconotext.serve.settings import ServeSettings
 from iconotext.serve.store import Store
 
 DAYS = 30

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import ipaddress
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+
+from iconotext.read.web.fetch import is_loopback
 
 
 class ServeSettings(BaseModel):
@@ -63,13 +64,3 @@ class ServeSettings(BaseModel):
         if not is_loopback(host) and not allow:
             raise ValueError(f"{host} lets other machines in: say by which names they reach this one")
         return tuple(name.lower() for name in allow)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address, or a name."""
-    if host.lower() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False

@@ -1,4 +1,7 @@
-"""A single web request, to public addresses only, with limits on size, time and redirects."""
+"""A single web request, with limits on size, time and redirects: ``get`` asks public addresses only.
+
+``request`` asks a host that ``lookup`` allows. Settings of the environment for proxies are not used.
+"""
 
 from __future__ import annotations
 
@@ -36,6 +39,16 @@ SPECIAL = tuple(
 """Blocks that are not public. The last line is IPv6: protocols such as Teredo, documentation, 6to4, AS112, 6bone."""
 
 
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine can reach an address, or a name."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
 def is_public(address: str) -> bool:
     """Return whether an IP address is on the public internet; ``ValueError`` if it is not an IP address."""
     ip = ip_address(address.split("%")[0])
@@ -60,7 +73,7 @@ class Answer:
 
     status: int
     headers: Mapping[str, str]  # by name, ignoring case
-    body: bytes  # empty unless the status is 200
+    body: bytes  # empty unless the status is 200, or the caller reads what is said of errors, too
 
 
 def fetch(address: str) -> bytes:
@@ -121,14 +134,44 @@ def get(
     accept: str = "image/*",
     lookup: Lookup | None = None,
 ) -> Answer:
+    """Fetch from an address, without following redirects; arguments and errors as for ``request``.
+
+    Args:
+        accept: Accepted content types.
+        lookup: None for ``public_address``.
+    """
+    return request(
+        "GET",
+        address,
+        headers={"Accept": accept},
+        lookup=lookup or public_address,
+        deadline=deadline,
+        max_bytes=max_bytes or MAX_BYTES,
+    )
+
+
+def request(
+    method: str,
+    address: str,
+    *,
+    headers: Mapping[str, str],
+    lookup: Lookup,
+    deadline: float,
+    max_bytes: int,
+    body: bytes | None = None,
+    silence: float = 10.0,
+    errors: bool = False,
+) -> Answer:
     """Make a single request, without following redirects.
 
     Args:
         address: ``http`` or ``https``.
+        headers: More headers; the host and our name are added.
         deadline: Time, by ``time.monotonic``, at which the connection is closed.
-        max_bytes: Maximum size of the body; None for ``MAX_BYTES``.
-        accept: Accepted content types.
-        lookup: None for ``public_address``.
+        max_bytes: Maximum size of the body.
+        body: What is sent.
+        silence: Most seconds between two bytes of the answer.
+        errors: Whether the body of an answer with another status than 200 is read, too.
 
     Raises:
         UnreachableError: No connection, too slow, or closed early.
@@ -137,29 +180,29 @@ def get(
     import urllib3
 
     host, port, target, secure = _parts(address)
-    ip = (lookup or public_address)(host, port)
-    timeout = urllib3.Timeout(connect=min(10.0, _left(deadline)), read=min(10.0, _left(deadline)))
+    ip = lookup(host, port)
+    timeout = urllib3.Timeout(connect=min(10.0, _left(deadline)), read=min(silence, _left(deadline)))
     pool: urllib3.HTTPConnectionPool
     if secure:
         pool = urllib3.HTTPSConnectionPool(ip, port, server_hostname=host, assert_hostname=host, timeout=timeout)
     else:
         pool = urllib3.HTTPConnectionPool(ip, port, timeout=timeout)
     netloc = urlsplit(address).netloc.rpartition("@")[2]
-    headers = {"Host": netloc, "User-Agent": AGENT, "Accept": accept}
     try:
         with pool, _cut_off_at(deadline, pool):
             answer = pool.request(
-                "GET",
+                method,
                 target,
-                headers=headers,
+                body=body,
+                headers={"Host": netloc, "User-Agent": AGENT, **headers},
                 redirect=False,
                 retries=False,
                 preload_content=False,
                 decode_content=True,
             )
             try:
-                chunks = answer.stream(2**16) if answer.status == 200 else ()
-                return Answer(answer.status, answer.headers, _limited(chunks, deadline, max_bytes or MAX_BYTES))
+                chunks = answer.stream(2**16) if answer.status == 200 or errors else ()
+                return Answer(answer.status, answer.headers, _limited(chunks, deadline, max_bytes))
             finally:
                 answer.close()
     except (urllib3.exceptions.HTTPError, OSError, UnicodeError, ValueError) as error:

@@ -97,6 +97,36 @@ class Pace:
             self._free[host] = max(self._free.get(host, 0.0), self._clock() + seconds)
 
 
+def persistent(
+    ask: Callable[[], Answer], host: str, pace: Pace, politeness: Politeness, *, interval: float, rest: float
+) -> Answer:
+    """Ask up to ``politeness.tries`` times, until a host answers and is not busy; return its last answer.
+
+    Args:
+        interval: Seconds between two requests to the host.
+        rest: Half of the seconds that the host rests after the first failure, if it does not say how many; they double
+            each time.
+
+    Raises:
+        UnreachableError: There was no answer to the last request.
+        ImageError: The first request that is refused.
+    """
+    for left in reversed(range(max(politeness.tries, 1))):
+        pace.wait(host, interval)
+        pause = rest = 2 * rest
+        try:
+            answer = ask()
+        except UnreachableError:
+            if not left:
+                raise
+        else:
+            pause = _seconds_to_wait(answer) or rest
+            if answer.status not in BUSY or not left or pause > politeness.patience:
+                return answer
+        pace.rest(host, pause)
+    raise AssertionError("the last try returns or raises")
+
+
 class PoliteFetcher:
     """Fetches images; threads may share one, and each host still gets only one request per interval."""
 
@@ -148,29 +178,20 @@ class PoliteFetcher:
         interval = max(politeness.interval, delay)
         if interval > politeness.patience:
             raise UnreachableError(f"not fetched: {host} asks for {interval:g} seconds between two requests")
-        for left in reversed(range(max(politeness.tries, 1))):
-            self._pace.wait(host, interval)
-            rest = interval * 2 ** (politeness.tries - left)
-            try:
-                deadline = time.monotonic() + politeness.max_seconds
-                answer = get(
-                    address,
-                    deadline=deadline,
-                    max_bytes=max_bytes or politeness.max_bytes,
-                    accept=accept,
-                    lookup=self._lookup,
-                )
-            except UnreachableError:
-                if not left:
-                    raise
-            else:
-                if answer.status not in BUSY:
-                    return answer
-                rest = _seconds_to_wait(answer) or rest
-                if not left or rest > politeness.patience:
-                    raise UnreachableError(f"not fetched: {host} answered {answer.status}")
-            self._pace.rest(host, rest)
-        raise AssertionError("the last try returns or raises")
+
+        def ask() -> Answer:
+            return get(
+                address,
+                deadline=time.monotonic() + politeness.max_seconds,
+                max_bytes=max_bytes or politeness.max_bytes,
+                accept=accept,
+                lookup=self._lookup,
+            )
+
+        answer = persistent(ask, host, self._pace, politeness, interval=interval, rest=interval)
+        if answer.status in BUSY:
+            raise UnreachableError(f"not fetched: {host} answered {answer.status}")
+        return answer
 
     def _rules(self, address: str) -> Protego:
         """Return the robots.txt for an address's site; requested only once, even if that fails."""

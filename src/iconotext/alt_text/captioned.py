@@ -1,0 +1,146 @@
+"""Drafts of alternative texts by a vision model: its replies, checked by the rules for alternative texts.
+
+``captioned_drafts`` asks about the pictures of documents, and ``checked`` judges the replies for one document.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+
+from iconotext.alt_text.captioner import Captioner, NoReply, Reply
+from iconotext.alt_text.drafts import Draft, is_without_alt, present_texts
+from iconotext.alt_text.picture import Picture, Place
+from iconotext.alt_text.prompt import CANNOT_TELL, Prompt, prompts
+from iconotext.alt_text.rules import IMAGE_OF, AltTextSettings, Gallery, broken_rules
+from iconotext.excerpts import Quote
+from iconotext.plain_text import readable
+from iconotext.types import LinkedDocument
+
+_LABEL = re.compile(r"(?:the )?alt(?:ernative)?[ -]?text\s*:\s*", re.IGNORECASE)
+_AROUND = "\"'“”„«»‘’`*_ "
+_MARKUP = re.compile(r"https?://|www\.|<[a-z/!]|\]\(|```|^\s*[{\[]", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A picture that gets no draft.
+
+    Attributes:
+        id: Of the draft that it would be.
+        source: The picture's address, as in the document.
+        reason: What is wrong with the reply, or why there is none.
+        text: The reply; None if there is none.
+    """
+
+    id: str
+    source: str
+    reason: str
+    text: str | None = None
+
+
+def captioned_drafts(
+    documents: Iterable[tuple[LinkedDocument, str | None]], captioner: Captioner
+) -> Iterator[Draft | Refused]:
+    """Ask a vision model about the pictures without alternative text, and check its replies, document by document.
+
+    Args:
+        documents: Linked documents, and the SHA-256 of their files; see ``Draft``. Taken a little ahead.
+
+    Raises:
+        CaptionerError: See ``Captioner.ask_all``.
+    """
+
+    def items() -> Iterator[Prompt | tuple[LinkedDocument, str | None]]:
+        for linked, sha256 in documents:
+            yield from prompts(linked, wanted=is_without_alt)
+            yield linked, sha256  # behind the prompts of the document, so that all its replies are there
+
+    replies: list[tuple[Prompt, Reply | NoReply]] = []
+    for item, reply in captioner.ask_all(items()):
+        if isinstance(item, Prompt):
+            assert reply is not None
+            replies.append((item, reply))
+        else:
+            yield from checked(*item, replies, captioner.settings.model or "")
+            replies = []
+
+
+def checked(
+    linked: LinkedDocument, sha256: str | None, replies: Iterable[tuple[Prompt, Reply | NoReply]], model: str
+) -> Iterator[Draft | Refused]:
+    """Yield a draft for each reply that breaks no rule, and what is wrong with the others, in order.
+
+    Besides the rules for alternative texts, a draft must not repeat any caption or sentence of the document, nor have
+    addresses or markup in it.
+    """
+    replies = list(replies)
+    texts = {
+        prompt.context.image: cleaned(reply.text, linked.document.language)
+        for prompt, reply in replies
+        if isinstance(reply, Reply)
+    }
+    problems = _problems(linked, texts)
+    place = linked.document.place or linked.document.id
+    for prompt, reply in replies:
+        about = prompt.context
+        if isinstance(reply, NoReply):
+            yield Refused(prompt.id, about.source, reply.reason)
+            continue
+        text = texts[about.image]
+        reason = _useless(text) if reply.complete else "it was cut off; --answer-tokens allows more"
+        reason = reason or problems.get(about.image)
+        if reason:
+            yield Refused(prompt.id, about.source, reason, text)
+            continue
+        surest = sorted(about.sentences, key=lambda each: (-(each.confidence or 0.0), each.sentence))
+        quotes = tuple(Quote(**{f.name: getattr(each, f.name) for f in fields(Quote)}) for each in surest)
+        yield Draft(
+            prompt.id, place, sha256, about.image, about.source, text, True, about.confidence or 0.0, 0.0, quotes,
+            caption=about.caption, model=model,
+        )  # fmt: skip
+
+
+def cleaned(reply: str, language: str) -> str:
+    """Return a reply on one line, without what models put around a text: quotation marks, "Alt text:", "Image of"."""
+    text = " ".join(readable(reply).split()).strip(_AROUND)
+    text = _LABEL.sub("", text, count=1).strip(_AROUND) if _LABEL.match(text) else text
+    phrase = IMAGE_OF.match(text) if language == "en" else None  # elsewhere, the case of the noun would be wrong
+    if phrase and text[phrase.end() :].strip():
+        text = text[phrase.end() :].strip()
+        text = text[0].upper() + text[1:]
+    return text
+
+
+def _useless(text: str) -> str | None:
+    if not text:
+        return "the model said nothing"
+    if text.strip(".") == CANNOT_TELL:
+        return "the model cannot tell what the picture shows"
+    if _MARKUP.search(text):
+        return "there is an address or markup in it"
+    return None
+
+
+def _problems(linked: LinkedDocument, texts: Mapping[int, str]) -> dict[int, str]:
+    """Return image number to the first rule that its text breaks, in words."""
+    document = linked.document
+    beside = tuple(dict.fromkeys(present_texts(linked)))
+    pictures = [
+        Picture(
+            place=Place(document.place or document.id),
+            index=number,
+            sources=(image.source,),
+            alt=texts.get(number, image.alt),
+            caption=image.caption,
+            beside=beside if number in texts else (),
+            language=document.language,
+        )
+        for number, image in enumerate(document.images)
+    ]
+    broken: dict[int, str] = {}
+    for picture, _, message in broken_rules(Gallery(pictures, lambda picture: False), AltTextSettings()):
+        if picture.index in texts:
+            broken.setdefault(picture.index, message)
+    return broken

@@ -1,0 +1,426 @@
+"""A vision model on a server of the user's own, asked through the chat-completions protocol.
+
+``Captioner`` asks it: several pictures at a time, again if the server is busy, within limits of pictures and tokens,
+and each question once, since replies are stored. Only the address that the user gave is asked; redirects are refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import socket
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from iconotext.alt_text.prompt import Prompt
+from iconotext.errors import CaptionerError, ImageError, SettingError, UnreachableError
+from iconotext.features.cache import cache_folder
+from iconotext.plain_text import counted, readable, shortened
+from iconotext.read.web.fetch import MOVED, PORTS, Answer, is_loopback, request
+from iconotext.read.web.polite import Pace, Politeness, persistent
+from iconotext.system.files import write_text
+from iconotext.system.strict_json import parse_json
+from iconotext.system.threads import in_threads
+
+KEY = "ICONOTEXT_CAPTIONER_KEY"
+"""Environment variable with the key of the server, if it wants one. It is in no file, message or argument."""
+
+MAX_BYTES = 2**20
+"""Maximum size of an answer."""
+
+TRIES = 5
+"""Tries for a picture; the server rests 2, 4, 8 and 16 seconds between them, or as long as it asks for."""
+
+FAILURES = 3
+"""Pictures in a row whose answers are of no use, after which no more are asked."""
+
+REFUSED = (401, 403, 404, 405, 407)
+"""Statuses that every picture would get."""
+
+QUOTED = 200
+"""Characters of what a server says that a message quotes."""
+
+GOES_ON = ", and the same command goes on from there"
+
+Other = TypeVar("Other")
+
+
+class CaptionerSettings(BaseModel):
+    """Which vision model is asked, and within which limits; the command has an option for each."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    url: str | None = None
+    """Ask a vision model at this address (of a server that speaks the chat-completions protocol, such as
+    http://127.0.0.1:8080/v1) for drafts; pictures and the text about them are sent there."""
+
+    model: str | None = Field(None, min_length=1)
+    """Name of the model on the server."""
+
+    allow_remote: bool = False
+    """Allow another machine than this one as ``--captioner``."""
+
+    max_pictures: int = Field(500, ge=0)
+    """Most pictures that are sent; stored answers do not count, and 0 takes only these."""
+
+    max_tokens: int | None = Field(None, ge=1)
+    """Most tokens of all questions and answers together, as the server counts them (default: any number)."""
+
+    answer_tokens: int = Field(300, ge=1)
+    """Most tokens of one answer; a model that thinks first needs thousands."""
+
+    requests: int = Field(10, ge=1, le=100)
+    """Pictures that the server gets at a time."""
+
+    seconds: float = Field(300.0, gt=0)
+    """Most seconds that the server may take for one picture, those in which it works on others included."""
+
+    @field_validator("url")
+    @classmethod
+    def _is_address(cls, url: str | None) -> str | None:
+        if url is None:
+            return None
+        try:
+            parts = urlsplit(url)
+            valid = parts.scheme in PORTS and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+        except ValueError:
+            valid = False
+        if not valid or re.search(r"[\s\x00-\x1f]", url):
+            raise ValueError("give an address such as http://127.0.0.1:8080/v1")
+        if parts.username is not None or parts.query or parts.fragment:
+            raise ValueError(f"give the address alone; a key belongs into the variable {KEY}")
+        return url
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the model said about a picture.
+
+    Attributes:
+        text: As it came, without what a model that thinks says to itself.
+        complete: Whether the model ended by itself; else the limit of tokens cut the text off.
+        tokens: Number of tokens of question and answer; None if the server does not say.
+    """
+
+    text: str
+    complete: bool
+    tokens: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class NoReply:
+    """A picture without a reply, and the reason; ``asked`` is false if a limit was reached before it was sent."""
+
+    reason: str
+    asked: bool = True
+
+
+class Captioner:
+    """A vision model on a server. May be shared by threads.
+
+    Args:
+        settings: Address and name of the model, and the limits.
+        folder: Where replies are stored; None for a folder beside the cache of features.
+        pace: Makes requests wait, for tests.
+
+    Attributes:
+        address: What is asked.
+        host: The name of the server.
+        is_remote: Whether it is another machine.
+        sent: Number of pictures that were sent.
+        stored: Number of replies that were there from before.
+        tokens: Number of tokens that the server counted.
+
+    Raises:
+        SettingError: The address or the model is missing, or the server is another machine without ``allow_remote``.
+    """
+
+    def __init__(self, settings: CaptionerSettings, *, folder: Path | None = None, pace: Pace | None = None) -> None:
+        if settings.url is None or settings.model is None:
+            raise SettingError("a captioner is an address and the name of a model: give --captioner-model, too")
+        parts = urlsplit(settings.url)
+        self.host, self.is_remote = parts.hostname or "", not is_loopback(parts.hostname or "")
+        if self.is_remote and not settings.allow_remote:
+            raise SettingError(
+                f"{self.host} is another machine: pictures and text would leave this one; --allow-remote allows it"
+            )
+        self.settings = settings
+        self.address = _completions(settings.url)
+        self.sent = self.stored = self.tokens = 0
+        self._model = settings.model
+        self._key = _key()
+        self._folder = folder or cache_folder() / "captioner"
+        self._pace = pace or Pace(time.monotonic, time.sleep)
+        self._politeness = Politeness(tries=TRIES, patience=120.0)
+        self._budget = _Budget(settings.max_pictures, settings.max_tokens)
+        self._answered = threading.Event()
+        self._ended = threading.Event()
+
+    def ask(self, prompt: Prompt) -> Reply | NoReply:
+        """Ask about one picture; errors and stored replies as for ``ask_all``."""
+        ((_, reply),) = self.ask_all([prompt])
+        assert reply is not None
+        return reply
+
+    def ask_all(self, items: Iterable[Prompt | Other]) -> Iterator[tuple[Prompt | Other, Reply | NoReply | None]]:
+        """Yield each prompt with its reply, in order, and anything else with None.
+
+        A reply is on disk before it is counted, so that a run which was stopped goes on from there.
+
+        Args:
+            items: Taken a little ahead of the replies.
+
+        Raises:
+            CaptionerError: The server cannot be reached or refuses, or ``FAILURES`` pictures in a row have no reply.
+        """
+        failures = 0
+        self._ended.clear()
+        for item, reply in in_threads(self._work, self._prepared(items), threads=self.settings.requests):
+            if isinstance(reply, Reply):
+                failures = 0
+            elif isinstance(reply, NoReply) and reply.asked:
+                failures += 1
+                if failures == FAILURES:
+                    self._ended.set()
+                    raise self._error(f"{FAILURES} pictures in a row have no reply; the last one: {reply.reason}")
+            yield item, reply
+
+    def _prepared(self, items: Iterable[Prompt | Other]) -> Iterator[_Job]:
+        """Look replies up and count pictures, in order, so that a limit always leaves out the same pictures."""
+        for item in items:
+            if not isinstance(item, Prompt):
+                yield item, None, None
+                continue
+            if item.problem is not None:
+                yield item, None, NoReply(item.problem, asked=False)
+                continue
+            body = self._body(item)
+            reply = self._stored(body)
+            if reply is not None:
+                self.stored += 1
+                yield item, None, reply
+            elif limit := self._budget.take():
+                yield item, None, NoReply(limit, asked=False)
+            else:
+                self.sent += 1
+                yield item, body, None
+
+    def _work(self, job: _Job) -> tuple[Any, Reply | NoReply | None]:
+        item, body, reply = job
+        if body is None:
+            return item, reply
+        tokens = 0
+        try:
+            if self._ended.is_set():
+                return item, NoReply("the run has ended", asked=False)
+            answer = persistent(
+                lambda: self._request(body), self.host, self._pace, self._politeness, interval=0.0, rest=1.0
+            )
+            made = self._reply(answer)
+            self._answered.set()
+            tokens = made.tokens or 0
+            write_text(self._file(body), json.dumps(_fields(made)), force=True)
+            return item, made
+        except ImageError as error:
+            return item, NoReply(f"no answer ({str(error).removeprefix('not fetched').lstrip(': ')})")
+        except _Useless as error:
+            return item, NoReply(self._clean(str(error)))
+        except CaptionerError:
+            self._ended.set()  # before the next picture is sent
+            raise
+        finally:
+            self._budget.give(tokens)
+            with self._budget.changed:
+                self.tokens += tokens
+
+    def _body(self, prompt: Prompt) -> bytes:
+        content = {
+            "model": self._model,
+            "messages": prompt.messages,
+            "max_tokens": self.settings.answer_tokens,
+            "temperature": 0,
+            "stream": False,
+        }
+        return json.dumps(content, ensure_ascii=False).encode("utf-8", "replace")
+
+    def _request(self, body: bytes) -> Answer:
+        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        if self._key:
+            headers["Authorization"] = f"Bearer {self._key}"
+        try:
+            return request(
+                "POST",
+                self.address,
+                headers=headers,
+                lookup=self._lookup,
+                deadline=time.monotonic() + self.settings.seconds,
+                silence=self.settings.seconds,
+                max_bytes=MAX_BYTES,
+                body=body,
+                errors=True,
+            )
+        except UnreachableError as error:
+            from urllib3.exceptions import NewConnectionError
+
+            if isinstance(error.__cause__, NewConnectionError) and not self._answered.is_set():
+                raise self._error("nothing answers there: start the server, or correct the address") from error
+            raise
+
+    def _lookup(self, host: str, port: int) -> str:
+        try:
+            found = [str(each[4][0]) for each in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+        except (OSError, UnicodeError) as error:
+            raise self._error(f"the name {host} cannot be looked up") from error
+        if not self.is_remote and not all(map(is_loopback, found)):
+            raise self._error(f"{host} is another machine by the name service of this one: {', '.join(found)}")
+        # Most of these servers listen to IPv4 only, while ``localhost`` is often IPv6 first.
+        return min(found, key=lambda address: ":" in address)
+
+    def _reply(self, answer: Answer) -> Reply:
+        """Return the reply in an answer.
+
+        Raises:
+            CaptionerError: The server refuses, and would refuse every picture.
+            _Useless: There is no reply in it.
+        """
+        if answer.status in MOVED:
+            raise self._error("it leads elsewhere (a redirect), where nothing is sent: give the address itself")
+        if answer.status != 200:
+            said = f"it answered {answer.status}{_said(answer)}"
+            raise self._error(said) if answer.status in REFUSED else _Useless(said)
+        kind = (answer.headers.get("Content-Type") or "nothing").partition(";")[0].strip().lower()
+        if kind != "application/json":
+            raise _Useless(f"it sent {kind}, not JSON: is it the address of a chat-completions server?")
+        try:
+            reply = _parsed(parse_json(answer.body))
+        except (ValueError, LookupError, TypeError) as error:
+            raise _Useless("it sent something that is no chat completion") from error
+        if reply.tokens is None and self.settings.max_tokens is not None:
+            raise self._error("it does not say how many tokens it takes, so --max-tokens cannot be kept: leave it out")
+        return reply
+
+    def _file(self, body: bytes) -> Path:
+        # Servers of one model often ignore its name, so the address counts, too.
+        return self._folder / f"{hashlib.sha256(self.address.encode() + b' ' + body).hexdigest()}.json"
+
+    def _stored(self, body: bytes) -> Reply | None:
+        try:
+            fields = parse_json(self._file(body).read_bytes())
+            return Reply(str(fields["text"]), fields["complete"] is True, fields["tokens"])
+        except (OSError, ValueError, LookupError, TypeError):
+            return None
+
+    def _error(self, message: str) -> CaptionerError:
+        stored = f"; the replies so far are stored{GOES_ON}" if self._answered.is_set() else ""
+        return CaptionerError(self._clean(f"{self.address}: {message}{stored}"))
+
+    def _clean(self, message: str) -> str:
+        """Return a message without the key, which a server may quote."""
+        return message.replace(self._key, "[key]") if self._key else message
+
+
+_Job = tuple[Any, bytes | None, Reply | NoReply | None]
+"""A prompt or another item, what is to be sent, and the reply if there is nothing to send."""
+
+
+class _Useless(Exception):
+    """An answer without a reply, which says nothing of those about other pictures."""
+
+
+class _Budget:
+    """The pictures and tokens that may still be spent.
+
+    What an answer costs is known only afterwards, so each request counts as much as the largest one before it, and the
+    first one runs alone.
+    """
+
+    def __init__(self, pictures: int, tokens: int | None) -> None:
+        self.changed = threading.Condition()
+        self._pictures = pictures
+        self._most_pictures = pictures
+        self._tokens = tokens
+        self._most_tokens = tokens
+        self._running = 0
+        self._largest = 0
+
+    def take(self) -> str | None:
+        """Count a picture that is about to be sent; return the limit that forbids it, None if there is none."""
+        with self.changed:
+            if self._pictures <= 0:
+                return f"the limit of {counted(self._most_pictures, 'picture')} is reached{GOES_ON}"
+            if self._tokens is not None:
+                while not self._fits() and self._running:
+                    self.changed.wait()
+                if not self._fits():
+                    return f"the limit of {self._most_tokens:,} tokens is reached{GOES_ON}"
+            self._pictures -= 1
+            self._running += 1
+            return None
+
+    def _fits(self) -> bool:
+        assert self._tokens is not None
+        if not self._largest:
+            return self._tokens > 0 and not self._running
+        return self._tokens >= (self._running + 1) * self._largest
+
+    def give(self, tokens: int) -> None:
+        """Count the tokens of a picture that was answered, or failed."""
+        with self.changed:
+            self._running -= 1
+            self._largest = max(self._largest, tokens)
+            if self._tokens is not None:
+                self._tokens -= tokens
+            self.changed.notify_all()
+
+
+def _completions(url: str) -> str:
+    """Return the address of the completions of a server, however much of it was given."""
+    url = url.rstrip("/")
+    if url.endswith("/chat/completions"):
+        return url
+    return f"{url}{'' if urlsplit(url).path else '/v1'}/chat/completions"
+
+
+def _key() -> str:
+    key = os.environ.get(KEY, "")
+    if key and not re.fullmatch(r"[\x21-\x7e]+", key):
+        raise SettingError(f"{KEY}: a key has no spaces, line ends or letters beyond ASCII")
+    return key
+
+
+def _parsed(completion: Any) -> Reply:
+    choice = completion["choices"][0]
+    text = choice["message"]["content"]
+    if not isinstance(text, str):
+        raise TypeError("no text")
+    # A reply that was cut off while the model thought has no end of its thoughts, and nothing after it.
+    text = re.sub(r"<think>.*?(?:</think>|\Z)", "", text, flags=re.DOTALL)
+    usage = completion.get("usage")
+    tokens = usage.get("total_tokens") if isinstance(usage, dict) else None
+    counts = isinstance(tokens, int) and not isinstance(tokens, bool) and tokens > 0
+    return Reply(text, choice.get("finish_reason") != "length", tokens if counts else None)
+
+
+def _fields(reply: Reply) -> dict[str, Any]:
+    return {"text": reply.text, "complete": reply.complete, "tokens": reply.tokens}
+
+
+def _said(answer: Answer) -> str:
+    """Return what a server says of an error, to be put behind its status; empty if it says nothing."""
+    text = answer.body.decode("utf-8", "replace")
+    try:
+        error = parse_json(text)["error"]
+        text = error["message"] if isinstance(error, dict) else error
+    except (ValueError, LookupError, TypeError):
+        pass
+    text = " ".join(readable(str(text)).split())
+    return f": {shortened(text, QUOTED)}" if text else ""
