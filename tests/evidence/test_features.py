@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from iconotext.decide.combine import has_places
+from iconotext.decide.combine import LONG, has_places
 from iconotext.evidence.caption import (
     _TYPICAL_MEAN,
     _TYPICAL_SPREAD,
@@ -273,3 +273,20 @@ def test_no_layout_no_places() -> None:
     assert not has_places(document(["a", "b"], [Image("a.jpg", position=1)], blocks=[None, None]))
     assert not has_places(document([], [Image("a.jpg", position=0)]))
     assert has_places(workshop())
+
+
+@pytest.mark.parametrize(
+    ("sentences", "positions", "expected"),
+    [
+        (LONG, (LONG, LONG), False),
+        (LONG, (0, LONG), False),
+        (LONG, (0, 0), False),
+        (LONG, (LONG,), False),
+        (LONG, (LONG - 1, LONG), True),  # one of them is between sentences
+        (LONG, (1,), True),
+        (LONG - 1, (LONG - 1, LONG - 1), True),  # a short text is near each of them
+    ],
+)
+def test_images_before_or_after_a_long_text_have_no_places(sentences, positions, expected) -> None:
+    images = [Image(f"{number}.jpg", position=position) for number, position in enumerate(positions)]
+    assert has_places(document([f"Sentence {n}." for n in range(sentences)], images)) is expected

@@ -85,6 +85,9 @@ REFERENCE_WEIGHTS: Mapping[float, float] = {EXPLICIT: 8.5, DIRECTED: 2.2, VAGUE:
 PRIOR_CAPTIONS = 50
 """Captions that the belief that captions are as informative as those of the fit counts for, in ``silent_share``."""
 
+LONG = 12
+"""Sentences from which images that all stand before or after them are no longer said to be near any of them."""
+
 _NOTHING = 10.0  # the null option's log-odds where no fitted kind speaks: only a reference can make a link then
 
 
@@ -450,8 +453,15 @@ def layouts(
 
 
 def has_places(document: Document) -> bool:
-    """Return whether the document has a layout, sentences and images."""
-    return bool(document.sentences and document.images) and document.has_layout
+    """Return whether the layout of the document says where its images belong.
+
+    It does not where the document has none, or where it is long and all images stand before its text or after it, as
+    galleries do and the results of many converters: their places then say nothing about single sentences.
+    """
+    count = len(document.sentences)
+    if not (count and document.images and document.has_layout):
+        return False
+    return count < LONG or any(0 < (image.position or 0) < count for image in document.images)
 
 
 def images_with_text(document: Document) -> NDArray[np.bool_]:
