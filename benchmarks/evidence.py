@@ -44,7 +44,7 @@ from iconotext.corpus.store import read_corpus
 from iconotext.decide.combine import Coefficients, combine, load_coefficients
 from iconotext.encoders.encoder import trained_encoder
 from iconotext.evidence.caption import PROBE, Encode, Matcher, texts_of
-from iconotext.evidence.layout import PLACES
+from iconotext.evidence.layout import OPENING, PLACES
 from iconotext.evidence.words import stems
 from iconotext.features import (
     FeatureCache,
@@ -158,7 +158,7 @@ def fit(cited: Sequence[Cited], training: Sequence[Example], encode: Encode) -> 
     arrays = {name: getattr(matcher, name).astype(np.float16) for name in Matcher.__slots__ if name != "cosine"}
     save_file(arrays, EVIDENCE / "matcher.safetensors")
     common = common_habit(training)
-    shares = {place: round(float(share), 5) for place, share in zip(PLACES, common, strict=True)}
+    shares = {place: round(float(share), 5) for place, share in zip(PLACES[:OPENING], common[:OPENING], strict=True)}
     write_text(EVIDENCE / "habit.json", json.dumps(shares, indent=1) + "\n", force=True)
     kept = {kind: entry for kind, entry in load_coefficients().items() if kind == "ocr"}
     write_text(DECIDE / "coefficients.json", dump_coefficients(fit_coefficients(training, common) | kept), force=True)

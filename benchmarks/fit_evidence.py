@@ -26,8 +26,8 @@ from iconotext.decide.combine import (
 from iconotext.errors import ShapeError
 from iconotext.evidence.caption import Reading
 from iconotext.evidence.gather import DocumentEvidence, gather_evidence
-from iconotext.evidence.habit import Habit, PlaceEvidence, infer_habit
-from iconotext.evidence.layout import PLACES, place_numbers
+from iconotext.evidence.habit import OPENING_SHARES, Habit, PlaceEvidence, infer_habit
+from iconotext.evidence.layout import OPENING, place_numbers, places
 from iconotext.types import EVIDENCE
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def with_habits(
 
 
 def common_habit(examples: Sequence[Example]) -> NDArray[np.float64]:
-    """How usual each place of ``PLACES`` is, seen from the sentences that cite an image.
+    """How usual each place of ``PLACES`` is, seen from the sentences that cite an image that opens no section.
 
     A place counts only where it could have been taken: most books have no image inside a paragraph, and where one is
     inside, it belongs there. So the shares are the strengths of Luce's choice model, fitted by the iteration of Hunter
@@ -186,7 +186,7 @@ def common_habit(examples: Sequence[Example]) -> NDArray[np.float64]:
         examples: Of ``variants``; the collections count alike, all disturbed copies together as much as one in four.
 
     Returns:
-        (K,) shares, sum 1.
+        (K,) shares, sum 1; and those of images that open a section, which are assumed.
     """
     chosen, there, weights = [], [], []
     sizes: Counter[str] = Counter()
@@ -195,20 +195,22 @@ def common_habit(examples: Sequence[Example]) -> NDArray[np.float64]:
     for e in examples:
         if not has_places(e.document):
             continue
-        numbers, name = place_numbers(e.document), _counted_with(e)
+        numbers, name, opens = place_numbers(e.document), _counted_with(e), places([e.document]).opens
         for j in _cited(e):
-            right = np.bincount(numbers[e.positive[:, j], j], minlength=len(PLACES))
+            if opens[j]:
+                continue
+            right = np.bincount(numbers[e.positive[:, j], j], minlength=OPENING)
             chosen.append(right / right.sum())
-            there.append(np.bincount(numbers[:, j], minlength=len(PLACES)) > 0)
+            there.append(np.bincount(numbers[:, j], minlength=OPENING) > 0)
             weights.append((len(sizes) / 4 if name == _DISTURBED else 1.0) / sizes[name])
-    wins = 0.5 + (np.array(weights)[:, None] * np.array(chosen)).sum(axis=0) if chosen else np.ones(len(PLACES))
-    shares = np.full(len(PLACES), 1 / len(PLACES))
+    wins = 0.5 + (np.array(weights)[:, None] * np.array(chosen)).sum(axis=0) if chosen else np.ones(OPENING)
+    shares = np.full(OPENING, 1 / OPENING)
     around = np.array(there, dtype=np.float64)
     for _ in range(_STEPS if chosen else 0):
-        total = 0.5 * len(PLACES) + (np.array(weights)[:, None] * around / (around @ shares)[:, None]).sum(axis=0)
+        total = 0.5 * OPENING + (np.array(weights)[:, None] * around / (around @ shares)[:, None]).sum(axis=0)
         shares = wins / total
         shares /= shares.sum()
-    return shares
+    return np.concatenate([shares, OPENING_SHARES])
 
 
 _DISTURBED, _STEPS = "disturbed", 200

@@ -12,7 +12,7 @@ from iconotext.decide.combine import ADDED, Coefficients, load_coefficients
 from iconotext.errors import ShapeError
 from iconotext.evidence.caption import WEIGHTS, Reading
 from iconotext.evidence.habit import common_shares
-from iconotext.evidence.layout import layout_features, places
+from iconotext.evidence.layout import OPENING, layout_features, places
 from iconotext.types import Image, LinkedSentence, TextLine
 from tests.support.linking import TEXTS, document, encode, workshop
 
@@ -114,7 +114,7 @@ def test_fit_learns_from_citations_and_is_repeatable() -> None:
         object.__setattr__(one.document, "id", str(number))
     examples = [example(copy, encode, weight=weight) for copy, weight in variants(corpus, seed=3)]
     common = common_habit(examples)
-    assert common.argmax() == 4  # right below the sentence
+    assert common[:OPENING].argmax() == 4  # right below the sentence
     first = fit_coefficients(examples, common)
     again = [example(copy, encode, weight=weight) for copy, weight in variants(corpus, seed=3)]
     assert first == fit_coefficients(again, common)
@@ -162,9 +162,9 @@ def test_a_place_counts_only_where_it_could_have_been_taken() -> None:
     inside = document(["a", "b", "c"], [Image("a.jpg", position=1)], blocks=(0, 0, 1), links=((0, 0),))
     found = [example(Cited(d, encode([s.text for s in d.sentences]), None, "book"), encode) for d in [between] * 9]
     found.append(example(Cited(inside, encode(["a", "b", "c"]), None, "other"), encode))
-    shares = common_habit(found)
+    shares = common_habit(found)[:OPENING]
     assert shares.sum() == pytest.approx(1)
     # Above or below between paragraphs: seen 1 + half to half. Inside: its own sentence against two others.
     assert shares[4] > 1.5 * shares[5]
     assert shares[0] > 1.5 * shares[7]
-    assert common_habit([]).tolist() == pytest.approx([1 / 20] * 20)
+    assert common_habit([])[:OPENING].tolist() == pytest.approx([1 / 20] * 20)

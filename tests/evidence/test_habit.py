@@ -1,9 +1,10 @@
 """Habits: where authors put their images, learned from their own documents."""
 
 import itertools
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -32,7 +33,7 @@ from tests.support.linking import encode
 
 def guide(name: str, *, above: bool, steps: int = 6) -> Document:
     """Steps of one paragraph each, a picture above or below every one; the two sides look the same but for the ends."""
-    sentences = tuple(Sentence(f"Step {n}.", block=n) for n in range(steps))
+    sentences = tuple(Sentence(f"Do this {n}.", block=n) for n in range(steps))
     images = tuple(Image(f"{n}.jpg", position=n if above else n + 1) for n in range(steps))
     return Document(name, sentences, images)
 
@@ -100,9 +101,11 @@ def test_an_image_is_not_judged_by_its_own_evidence():
 
 
 def test_the_documents_own_counts_are_left_out_and_large_collections_are_bounded():
-    habit = Habit({"a": np.full(len(PLACES), 1.0), "b": np.full(len(PLACES), 1000.0)}, common=np.full(20, 0.05))
+    habit = Habit(
+        {"a": np.full(len(PLACES), 1.0), "b": np.full(len(PLACES), 1000.0)}, common=np.full(len(PLACES), 0.05)
+    )
     np.testing.assert_allclose(habit.pseudo_counts("b"), STRENGTH * 0.05 + 1.0)
-    np.testing.assert_allclose(habit.pseudo_counts("a"), STRENGTH * 0.05 + 150 / 20)
+    np.testing.assert_allclose(habit.pseudo_counts("a"), STRENGTH * 0.05 + 150 / len(PLACES))
 
 
 def test_the_counts_of_the_others_are_their_sum_however_many_there_are():
@@ -124,10 +127,10 @@ def test_ten_images_tell_a_habit_whatever_is_lost_in_rounding():
 @given(st.integers(1, 4), st.integers(2, 4), st.integers(0, 10**6))
 def test_shares_are_a_fixed_point_written_out_in_loops(images: int, places: int, seed: int):
     rng = np.random.default_rng(seed)
-    count = np.zeros((images, 20))
+    count = np.zeros((images, len(PLACES)))
     count[:, :places] = rng.integers(1, 4, (images, places))
-    likelihood = np.where(count > 0, rng.random((images, 20)) + 0.1, 0.0)
-    pseudo = rng.random(20) + 5.0
+    likelihood = np.where(count > 0, rng.random(count.shape) + 0.1, 0.0)
+    pseudo = rng.random(len(PLACES)) + 5.0
     habit, shares = infer_shares(PlaceEvidence(likelihood, count), pseudo[None], [len(count)])
     for j in range(images):
         others = [pseudo[k] + sum(shares[i, k] for i in range(images) if i != j) for k in range(places)]
@@ -255,3 +258,76 @@ def test_judged_images_are_found_by_their_numbers_beside_broken_ones():
     told_so = weigh_evidence(document, None, encode, evidence=["layout", "caption"], habit=usual)
     assert told_so.confidence[4, 4] > plain.confidence[4, 4]
     assert not told_so.confidence[:, 0].any()
+
+
+def page(*lines: str) -> Document:
+    """A page from its lines: ``# Heading``, ``- list item``, ``!`` or ``! alternative text`` for a picture, text."""
+    sentences: list[Sentence] = []
+    images: list[Image] = []
+    for block, line in enumerate(lines):
+        if line[0] == "!":
+            images.append(Image(f"{block}.jpg", alt=line[2:] or None, block=block, position=len(sentences)))
+        else:
+            kind, text = {"#": ("heading", line[2:]), "-": ("item", line[2:])}.get(line[0], ("paragraph", line))
+            sentences.append(Sentence(text, block, cast(Any, kind)))
+    return Document("page", tuple(sentences), tuple(images))
+
+
+BELOW = infer_habit((f"clear{n}", told(guide(f"clear{n}", above=False), 3.0)) for n in range(20))
+"""The habit of an author whose pictures stand below their text."""
+
+
+def linked(document: Document, habit: Habit = BELOW) -> list[str]:
+    """The best sentence of each picture, by layout and alternative texts."""
+    confidence = weigh_evidence(document, None, encode, evidence=["caption", "layout"], habit=habit).confidence
+    return [document.sentences[row].text for row in confidence.argmax(axis=0)]
+
+
+FLOOR, ROOF = "The old floor was rotten.", "The roof let in the rain."
+
+
+@pytest.mark.parametrize(
+    ("lines", "sentences"),
+    [
+        (("# Floor", FLOOR, "# Roof", "!", ROOF), [ROOF]),
+        (("# Floor", FLOOR, "# Roof", "!", "!", "!", ROOF), [ROOF] * 3),
+        (("# House", "# Floor", FLOOR, "# Top", "# Roof", "!", ROOF), [ROOF]),
+        (("Step 1", FLOOR, "Step 2.", "!", ROOF), [ROOF]),
+        (("Schritt 1", FLOOR, "Schritt 2:", "!", ROOF), [ROOF]),
+        (("# Floor", FLOOR, "# The finished roof", "!", "# Garden", "It was wild."), ["The finished roof"]),
+        (("# Floor", FLOOR, "# The finished roof", "!", "!"), ["The finished roof"] * 2),
+        (("!", "# Floor", FLOOR, "# Roof", ROOF), [FLOOR]),
+        (("# Floor", FLOOR, "# Roof", "! A rotten old floor", ROOF), [FLOOR]),  # its text says something else
+        (("# Floor", FLOOR, "!", "# Roof", ROOF), [FLOOR]),
+        (("# Floor", "- " + FLOOR, "!", "- " + ROOF, "!", "- It was dry."), [FLOOR, ROOF]),
+        (("# Floor", FLOOR, "!", "!", "!", ROOF), [FLOOR] * 3),
+    ],
+)
+def test_where_pictures_stand_below_their_text_one_that_opens_a_section_belongs_to_it(
+    lines: tuple[str, ...], sentences: list[str]
+):
+    assert linked(page(*lines)) == sentences
+
+
+def test_pictures_that_open_sections_do_not_show_where_the_others_stand():
+    opening = page(
+        "# Floor", *(line for n in range(12) for line in (f"# Part {n}", "!", f"Do this {n}.", f"Rest {n}."))
+    )
+    found = told_by(opening, lambda image: 2 + 3 * image)
+    habit = infer_habit([("opening", found)])
+    (middle,) = linked(page("# Floor", FLOOR, "!", ROOF), habit)
+    assert middle == FLOOR
+    assert linked(opening, habit)[3] == "Do this 3."
+
+
+def told_by(document: Document, sentence_of: Callable[[int], int]) -> PlaceEvidence:
+    """Other evidence that finds the sentence of each image."""
+    log_odds = np.zeros((len(document.images), len(document.sentences)), np.float32)
+    for image in range(len(document.images)):
+        log_odds[image, sentence_of(image)] = 6.0
+    return place_evidence(places([document]), log_odds.ravel())
+
+
+@pytest.mark.parametrize("name", sorted(GIVEN))
+def test_a_given_habit_leaves_pictures_that_open_a_section_in_it(name: str):
+    assert linked(page("# Floor", FLOOR, "# Roof", "!", ROOF), Habit(given=name)) == [ROOF]

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from iconotext.errors import SettingError
-from iconotext.evidence.layout import PLACES, Places, place_numbers
+from iconotext.evidence.layout import OPENING, PLACES, Places, place_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,6 +38,12 @@ if TYPE_CHECKING:
 STRENGTH = 20.0
 """Weight of other publishers' habits, in images. From 5 to 60 the results hardly change."""
 
+OPENING_SHARES = (0.30, 0.24, 0.12, 0.10, 0.10, 0.08, 0.06)
+"""How usual the places of images that open a section are: three of four belong to its text, one of ten to its heading.
+
+It is an assumption: hardly any of the documents of the fit marks its headings. It counts as ``STRENGTH`` images, too.
+"""
+
 MOST = 150.0
 """Largest weight of the collection's other documents, in images: a single document may differ from them."""
 
@@ -46,8 +52,8 @@ _TELLING = 10  # images that are needed to report a habit
 _SILENT = 0.2  # share of silent captions from which it is reported
 
 GIVEN: Mapping[str, tuple[int, ...]] = {
-    "above": tuple(range(1, len(PLACES), 2)),
-    "below": tuple(range(0, len(PLACES), 2)),
+    "above": (*range(1, OPENING, 2), *range(OPENING, OPENING + 4)),
+    "below": (*range(0, OPENING, 2), OPENING + 4, OPENING + 5),
     "inside": (0, 1, 2, 3),
 }
 """Habits that can be given by name: the places of ``PLACES`` at which images stand, seen from their sentence."""
@@ -104,7 +110,7 @@ class Habit:
         """
         prior: NDArray[np.float64] = STRENGTH * (common_shares() if self.common is None else self.common)
         if self.given is not None:
-            allowed = np.isin(np.arange(len(PLACES)), GIVEN[self.given])
+            allowed = np.isin(np.arange(len(PLACES)), (*GIVEN[self.given], *range(OPENING, len(PLACES))))
             return np.where(allowed, prior, 0.0) * 1000 + 1e-3  # a thousand times as strong as an inferred habit
         others = np.maximum(self._total - self.counts.get(document, 0.0), 0.0)
         return prior + others * min(1.0, MOST / max(float(others.sum()), 1e-9))
@@ -152,9 +158,13 @@ def collection_of(document: Document) -> str:
 
 @cache
 def common_shares() -> NDArray[np.float64]:
-    """Return (K,) the mean share of images at each place over many publishers; ``benchmarks/evidence.py`` fits it."""
+    """Return (K,) the mean share of images at each place over many publishers.
+
+    The shares of images that open a section sum to 1, and so do those of the others, which ``benchmarks/evidence.py``
+    fits.
+    """
     text = files("iconotext.evidence").joinpath("habit.json").read_text(encoding="utf-8")
-    return np.array([json.loads(text)[place] for place in PLACES])
+    return np.array([*(json.loads(text)[place] for place in PLACES[:OPENING]), *OPENING_SHARES])
 
 
 def place_evidence(place: Places, log_odds: FloatMatrix) -> PlaceEvidence:

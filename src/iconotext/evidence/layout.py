@@ -19,10 +19,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from iconotext.evidence.cells import Ints
-    from iconotext.types import Document, FloatMatrix
+    from iconotext.types import Document, FloatMatrix, Sentence
 
 _ENDS = re.compile(r"[.!?…:;,。！？]['\"”’»)\]]*$")
 _HEADING_WORDS = 12
+_STEP = re.compile(
+    r"(?:steps?|schritt|étape|etapa|paso|passo|passaggio|stap|krok|adım|bước|шаг)\W{0,3}\d{1,3}\W{0,3}"
+    r"|\d{1,3}\.\s?adım\W?|(?:步骤|步驟|手順|ステップ|단계)\s?\d{1,3}\W?|\d{1,3}\s?단계\W?",
+    re.IGNORECASE,
+)
+"""A text that numbers the step below it and says nothing else: a heading, even where it is not marked."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +42,8 @@ class Places:
         below: (images,) rank of the first text block after the image. Equal to ``above`` inside a block.
         order: (images,) number of each image in reading order.
         inside: (cells,) bool, whether sentence and image are in the same block.
+        title: (sentences,) bool, whether the source marks it as a heading, or it is no more than "Step 3".
+        section: (sentences,) number of titles of the document up to the sentence, with it.
     """
 
     cells: Cells
@@ -45,6 +53,8 @@ class Places:
     below: Ints
     order: Ints
     inside: NDArray[np.bool_]
+    title: NDArray[np.bool_]
+    section: Ints
 
     @cached_property
     def row(self) -> Ints:
@@ -52,8 +62,47 @@ class Places:
         return self.cells.sentence - self.cells.first_sentence[self.cells.of_image][self.cells.image]
 
     @cached_property
+    def opens(self) -> NDArray[np.bool_]:
+        """(images,) whether the image opens a section: a title is right above it, or right below it at the top."""
+        # The sentence above the image; at the top of a document, where none is, the first one.
+        nearest = self.cells.first_sentence[self.cells.of_image] + np.maximum(self.position - 1, 0)
+        return np.asarray(self.title[nearest] & (self.cells.image_sums(self.inside) == 0))
+
+    @cached_property
+    def own_section(self) -> NDArray[np.bool_]:
+        """(cells,) whether the sentence is in the section that the image opens; False for images that open none."""
+        first = self.cells.first_sentence[self.cells.of_image]
+        opened = self.section[first + np.maximum(self.position - 1, 0)]
+        same = self.section[self.cells.sentence] == opened[self.cells.image]
+        return np.asarray(same & self.opens[self.cells.image])
+
+    @cached_property
+    def alone(self) -> NDArray[np.bool_]:
+        """(images,) whether the section that the image opens has no text."""
+        text = self.own_section & ~self.title[self.cells.sentence]
+        return np.asarray(self.opens & (self.cells.image_sums(text) == 0))
+
+    @cached_property
     def numbers(self) -> Ints:
         """(cells,) index into ``PLACES``: where the image stands, seen from the sentence."""
+        return np.where(self.opens[self.cells.image], self._opening, self._between)
+
+    @cached_property
+    def _opening(self) -> Ints:
+        """(cells,) index into ``PLACES`` if the image opens a section."""
+        image, title = self.cells.image, self.title[self.cells.sentence]
+        position = self.position[image]
+        top = position == 0  # its title is the first sentence below it
+        paragraphs = self.rank[self.cells.sentence] - self.below[image] - top
+        place = np.where(self.row == position + top, 0, 1 + np.clip(paragraphs, 0, 2))
+        # No farther above than the title, or two titles, and the paragraph before it.
+        before = (self.row < position) & (self.above[image] - self.rank[self.cells.sentence] <= 2)
+        apart = np.where(before, 5, 6)
+        return OPENING + np.where(self.own_section, np.where(title, 4, place), apart)
+
+    @cached_property
+    def _between(self) -> Ints:
+        """(cells,) index into ``PLACES`` if the image has text above it in its section."""
         image, rank = self.cells.image, self.rank[self.cells.sentence]
         position = self.position[image]
         below = self.row < position  # the image stands below the sentence
@@ -79,7 +128,19 @@ def places(documents: Sequence[Document]) -> Places:
     inside |= blocks[cells.sentence] == own[cells.image]
     order = np.empty(len(position), dtype=np.int64)
     order[np.lexsort((position, cells.of_image))] = np.arange(len(position)) - cells.first_image[cells.of_image]
-    return Places(cells, position, rank, above, below, order, inside)
+    title = np.array([_is_title(sentence) for document in documents for sentence in document.sentences], np.bool_)
+    return Places(cells, position, rank, above, below, order, inside, title, _sections(cells, title))
+
+
+def _is_title(sentence: Sentence) -> bool:
+    return sentence.heading or (sentence.kind != "caption" and _STEP.fullmatch(sentence.text) is not None)
+
+
+def _sections(cells: Cells, titles: NDArray[np.bool_]) -> Ints:
+    """Return (sentences,) number of titles of the document up to the sentence, with it."""
+    section = np.cumsum(titles)
+    numbers: Ints = section - (section - titles)[cells.first_sentence][cells.of_sentence]
+    return numbers
 
 
 def images_between(place: Places) -> Ints:
@@ -105,8 +166,22 @@ PLACES = (
     "above the paragraph",
     *(f"{blocks} paragraphs {side}" for blocks in ("2", "3", "4 to 5", "6 to 9", "10 to 17", "18 or more")
       for side in ("below", "above")),
+    "opens its section, right above the sentence",
+    "opens its section, above the paragraph",
+    "opens its section, 2 paragraphs above",
+    "opens its section, 3 or more paragraphs above",
+    "opens the section of the heading",
+    "opens the section after the paragraph",
+    "opens another section",
 )  # fmt: skip
-"""The places where an image can stand, seen from a sentence."""
+"""The places where an image can stand, seen from a sentence.
+
+An image that opens a section has places of its own: no text of its section stands above it, so it neither shows nor
+follows the habit of those that stand below their text.
+"""
+
+OPENING = 20
+"""Index into ``PLACES`` of the first place of images that open a section."""
 
 _FURTHER = np.array([0, 1, 2, 3, 5, 9, 17])  # blocks between sentence and image at which the next places begin
 _APART = 4 + 2 * np.searchsorted(_FURTHER, np.arange(18), side="right")  # from the number of blocks between, at most 17
@@ -126,18 +201,18 @@ def layout_features(documents: Sequence[Document], place: Places, habit: FloatMa
 
     Returns:
         Name to (cells,) float32: ``habit``, log(60 * probability); ``between``, log(1 + number of other images between
-        the two); ``section``, whether no heading is between them; ``heading``, whether the sentence is a heading.
+        the two); ``section``, whether no heading is between them; ``heading``, whether the sentence is a heading, but
+        not that of an image that has nothing else in its section.
     """
     cells, titles = place.cells, headings(documents)
-    section = np.cumsum(titles)
-    section = section - (section - titles)[cells.first_sentence][cells.of_sentence]
+    section = _sections(cells, titles)
     before: Ints = section[cells.first_sentence[cells.of_image] + place.position - 1]
     here = np.where(place.position > 0, before, 0)
     columns = {
         "layout.habit": np.log(60 * habit + 1e-4),
         "layout.between": np.log1p(images_between(place)),
-        "layout.section": section[cells.sentence] == here[cells.image],
-        "layout.heading": titles[cells.sentence],
+        "layout.section": (section[cells.sentence] == here[cells.image]) | place.own_section,
+        "layout.heading": titles[cells.sentence] & ~(place.own_section & place.alone[cells.image]),
     }
     return {name: column.astype(np.float32) for name, column in columns.items()}
 
@@ -162,16 +237,16 @@ def block_ranks(documents: Sequence[Document]) -> Ints:
 def headings(documents: Sequence[Document]) -> NDArray[np.bool_]:
     """Return (sentences,) whether each sentence is a heading.
 
-    Where the source does not mark headings, a heading is a short text alone in its block, without punctuation at its
-    end.
+    Where the source does not mark it, a heading is a short text alone in its block, without punctuation at its end, or
+    no more than "Step 3".
     """
     marks: list[bool] = []
     for document in documents:
         blocks = [None, *(sentence.block for sentence in document.sentences), None]
         last = len(document.sentences) - 1
         marks += [
-            sentence.heading
-            if sentence.kind != "paragraph"
+            _is_title(sentence)
+            if sentence.kind != "paragraph" or _STEP.fullmatch(sentence.text)
             else (i == 0 or blocks[i] != sentence.block)
             and (i == last or blocks[i + 2] != sentence.block)
             and not _ENDS.search(sentence.text)

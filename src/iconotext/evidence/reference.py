@@ -40,15 +40,19 @@ class Label(NamedTuple):
 # The words of each family. A number must follow, so that a short form does not hide a longer one.
 _FAMILIES: dict[str, str] = {
     "figure": r"figures?|figs?\.?|abbildung(?:en)?|abb\.?|figuras|figura|figure|figuren?|figuur|afbeelding(?:en)?"
-    r"|afb\.?|рисун(?:ок|ка|ке|ком|ки|ках|ков)|рис\.?|rysun(?:ek|ku|ki|kach)|rys\.?|obr(?:ázek|ázku|\.)|ábra|kuva|şekil",
-    "photo": r"photographs?|photos?|fotos?|fotografías?|фото",
+    r"|afb\.?|рисун(?:ок|ка|ке|ком|ки|ках|ков)|рис\.?|rysun(?:ek|ku|ki|kach)|rys\.?|obr(?:ázek|ázku|\.)|ábra|kuva|şekil|şek\."
+    r"|hình(?: vẽ)?",
+    "photo": r"photographs?|photos?|fotos?|fotografías?|фото(?:графи[яиеюй])?"
+    r"|zdjęci[eau]|fotoğraf|fotografi[ae]|ảnh",
     "plate": r"plates?|tafeln?|planches?|pl\.|láminas?|tavol[ae]",
-    "table": r"tables?|tab\.|tabellen?|tableaux?|tablas?|tabell[ae]|tabelas?|табл(?:ица|ице|ицы|\.)|tabel(?:len)?",
-    "image": r"images?|pictures?|pics?\.?|bild(?:er|ern)?|imágenes|imagen|immagin[ei]|imagens?|imagem",
-    "map": r"maps?|karten?|cartes?|mapas?|carta",
-    "diagram": r"diagrams?|diagramm|diagrama",
-    "chart": r"charts?|graphs?|grafi[kc]o?|gráficos?",
-    "scheme": r"schemes?|schema|schéma",
+    "table": r"tables?|tab\.|tabellen?|tableaux?|tablas?|tabell[ae]|tabelas?|табл(?:ица|ице|ицы|\.)"
+    r"|tabel(?:len)?|tablo|bảng|표",
+    "image": r"images?|pictures?|pics?\.?|bild(?:er|ern)?|imágenes|imagen|immagin[ei]|imagens?|imagem"
+    r"|resim|görsel|изображени[еяи]",
+    "map": r"maps?|karten?|cartes?|mapas?|carta|harita|bản đồ",
+    "diagram": r"diagrams?|diagramm|diagrama|diyagram|sơ đồ|диаграмм[аеы]",
+    "chart": r"charts?|graphs?|grafi[kc]o?|gráficos?|wykres|grafik|biểu đồ|график",
+    "scheme": r"schemes?|schema|schéma|esquema|схем[аеы]",
     "exhibit": r"exhibits?",
     "illustration": r"illustrations?|ill\.|illus\.|ilustraci[oó]n",
     "screenshot": r"screenshots?",
@@ -218,20 +222,35 @@ class Pointer(NamedTuple):
 
 _EN = (
     r"(?:photo(?:graph)?|picture|image|figure|illustration|diagram|drawing|screenshot|painting|sketch|pic|map|chart"
-    r"|graph)"
+    r"|graph|excerpt|snapshot|plot|schematic|engraving)"
 )
 _DE = r"(?:bild|foto|abbildung|grafik|aufnahme|zeichnung|karte|screenshot|skizze)"
 _FR = r"(?:photo(?:graphie)?|image|figure|illustration|schéma|carte|dessin|graphique)"
-_ES = r"(?:foto(?:grafía)?|imagen|figura|ilustración|dibujo|mapa|gráfico)"
+_ES = r"(?:foto(?:grafía)?|im[aá]gen|figura|ilustración|dibujo|mapa|gráfico)"
+_PT = r"(?:fotos?|fotografias?|imagem|imagens|figuras?|ilustraç(?:ão|ões)|desenhos?|gráficos?|diagramas?|mapas?)"
+_IT = r"(?:foto|fotografi[ae]|immagin[ei]|figur[ae]|illustrazion[ei]|disegn[oi]|schem[ai]|grafic[oi]|mapp[ae])"
+_NL = r"(?:foto(?:['’]?s)?|afbeelding(?:en)?|figu(?:ur|ren)|illustraties?|tekening(?:en)?|plaatjes?|grafiek(?:en)?)"
+_RU = (
+    r"(?:фото|фотографи[а-я]+|рисунок|рисунк[а-я]+|изображени[а-я]+|картин[а-я]+|снимок|снимк[а-я]+|схем[а-я]+"
+    r"|иллюстраци[а-я]+|скриншот[а-я]*|график[а-я]*|диаграмм[а-я]+)"
+)
+_PL = r"(?:zdjęci\w+|rysun\w+|obraz\w*|fotografi\w+|ilustracj\w+|schema\w+|wykres\w*|diagram\w*|map\w+)"
+_TR = r"(?:resim|resm|resiml|fotoğraf|görsel|şek[i]?l|görüntü|çizim|grafi[kğ]|diyagram|harita)\w*"
+_JA = r"(?:写真|図|画像|絵|イラスト|グラフ|地図|スクリーンショット)"
+_ZH = r"(?:照片|图片|圖片|插图|插圖|截图|截圖|示意图|示意圖|地图|地圖|[图圖](?![书書形案像标]))"
+_ZH_THIS = r"(?:[这這那]?[一两兩三几幾\d]?[张張幅个個])?"
+_KO = r"(?:그림|사진|이미지|도표|그래프|스크린샷|삽화|지도)"
+_VI = r"(?:hình(?: ảnh| vẽ| minh họa)?|ảnh|biểu đồ|sơ đồ|đồ thị|bản đồ)"
 _SHOWN = r"(?:pictured|shown|seen|depicted|illustrated)"
+_SOME = r"(?:(?:two|three|four|five|six|few|several|\d)\s+)?"
 
 _DEICTIC: tuple[tuple[Direction, str], ...] = (
     ("above", rf"\b{_EN}(?P<s>s)?\s+(?:(?:just|shown|seen|directly|right)\s+)*above\b(?!\s+(?:all|\d))"),
-    ("above", rf"\b(?:above|preceding|previous)[\s-]+{_EN}(?P<s>s)?\b"),
+    ("above", rf"\b(?:above|preceding|previous)[\s-]+{_SOME}{_EN}(?P<s>s)?\b"),
     ("above", rf"\b{_SHOWN}\s+(?:just\s+|directly\s+)?above\b"),
     ("above", r"\bsee\s+(?:just\s+)?above\s+(?:photo|picture|image)"),
     ("below", rf"\b{_EN}(?P<s>s)?\s+(?:(?:just|shown|seen|directly|right)\s+)*below\b(?!\s+\d)"),
-    ("below", rf"\b(?:following|below|next)[\s-]+(?:(?:two|three|four|few|\d)\s+)?{_EN}(?P<s>s)?\b"),
+    ("below", rf"\b{_SOME}(?:following|below|next)[\s-]+{_SOME}{_EN}(?P<s>s)?\b"),
     ("below", rf"\b{_SHOWN}\s+(?:just\s+|directly\s+)?below\b"),
     ("near", rf"\b(?:adjacent|accompanying|opposite)\s+{_EN}(?P<s>s)?\b"),
     ("near", rf"\b(?:in|on|from)\s+(?:this|these)\s+{_EN}(?P<s>s)?\b"),
@@ -243,27 +262,68 @@ _DEICTIC: tuple[tuple[Direction, str], ...] = (
         "near",
         rf"\(\s*(?:see\s+)?(?:{_EN}(?P<s>s)?|{_SHOWN})(?:\s+(?:here|at (?:left|right)|on the (?:left|right)))?\s*\)",
     ),
-    ("near", rf"\b(?:{_EN}(?P<s>s)?|{_SHOWN})\s+(?:here|at (?:left|right)|on the (?:left|right))\b"),
+    ("near", rf"\b(?:{_EN}(?P<s>s)?|{_SHOWN})\s+(?:here|(?:at|on|to the|on the|at the) (?:left|right))\b"),
     ("above", rf"\b{_DE}(?P<s>e?r|s|en)?\s+(?:weiter\s+)?oben\b"),
     ("above", rf"\b(?:obige|obenstehende|vorherige|vorige)[nrms]?\s+{_DE}(?P<s>er|s|en)?\b"),
     ("below", rf"\b{_DE}(?P<s>e?r|s|en)?\s+(?:weiter\s+)?unten\b"),
     ("below", rf"\b(?:folgende|nachfolgende|unten\s?stehende|nächste)[nrms]?\s+{_DE}(?P<s>er|s|en)?\b"),
     ("near", rf"\b(?:auf|in|im|siehe)\s+(?:dem|diesem|der|dieser|nebenstehende[nrm])\s+{_DE}\b"),
+    ("near", rf"\b{_DE}(?P<s>e?r|s|en)?\s+(?:links|rechts)\b"),
     ("above", rf"\b{_FR}(?P<s>s)?\s+(?:ci-dessus|précédente?s?)"),
     ("below", rf"\b{_FR}(?P<s>s)?\s+(?:ci-dessous|suivante?s?)"),
-    ("near", rf"\b{_FR}(?P<s>s)?\s+ci-(?:contre|après|jointe?s?)"),
-    ("above", rf"\b{_ES}(?P<s>s)?\s+(?:de\s+arriba|anterior(?:es)?)\b"),
-    ("below", rf"\b{_ES}(?P<s>s)?\s+(?:de\s+abajo|siguientes?)\b"),
+    ("near", rf"\b{_FR}(?P<s>s)?\s+(?:ci-(?:contre|après|jointe?s?)|(?:à|de)\s+(?:gauche|droite)\b)"),
+    ("above", rf"\b{_ES}(?P<s>(?:e?s)?)\s+(?:de\s+arriba|anterior(?:es)?)\b"),
+    ("below", rf"\b{_ES}(?P<s>(?:e?s)?)\s+(?:de\s+abajo|siguientes?)\b"),
     ("below", rf"\b(?:las?|los?|el)\s+siguientes?\s+{_ES}(?P<s>s)?\b"),
     ("above", rf"\b(?:las?|los?|el)\s+anterior(?:es)?\s+{_ES}(?P<s>s)?\b"),
+    ("near", rf"\b{_ES}(?P<s>(?:e?s)?)\s+(?:de|a)\s+la\s+(?:izquierda|derecha)\b"),
+    ("above", rf"\b{_PT}\s+(?:logo\s+)?(?:acima|anterior(?:es)?)\b"),
+    ("below", rf"\b{_PT}\s+(?:logo\s+)?(?:abaixo|a\s+seguir|seguintes?)\b"),
+    ("below", rf"\b(?:seguintes?|próximas?)\s+{_PT}\b"),
+    ("near", rf"\b{_PT}\s+(?:(?:à|da)\s+(?:esquerda|direita)|ao\s+lado)\b"),
+    ("near", rf"\b(?:nesta|neste|nestas|nestes)\s+{_PT}\b"),
+    ("above", rf"\b{_IT}\s+(?:(?:qui|riportat[aeio])\s+)?(?:sopra|precedent[ei])\b"),
+    ("below", rf"\b{_IT}\s+(?:(?:qui|riportat[aeio])\s+)?(?:sotto|seguent[ei])\b"),
+    ("below", rf"\bseguent[ei]\s+{_IT}\b"),
+    ("near", rf"\b{_IT}\s+(?:(?:a|sulla)\s+(?:sinistra|destra)|(?:qui\s+)?accanto|a\s+(?:fianco|lato))\b"),
+    ("near", rf"\bin\s+(?:quest[aeio]\s+|quest['’]){_IT}\b"),
+    ("above", rf"\b(?:bovenstaande|voorgaande|vorige)\s+{_NL}|\b{_NL}\s+hierboven\b"),
+    ("below", rf"\b(?:onderstaande|volgende)\s+{_NL}|\b{_NL}\s+hieronder\b"),
+    ("near", rf"\b(?:nevenstaande\s+{_NL}|{_NL}\s+(?:hiernaast|links|rechts)|op\s+(?:deze|dit)\s+{_NL})"),
+    ("above", rf"\b(?:{_RU}\s+выше|(?:предыдущ|вышеприведённ|вышеприведенн)\w+\s+{_RU})\b"),
+    ("below", rf"\b(?:{_RU}\s+ниже|(?:следующ|нижеприведённ|нижеприведенн)\w+\s+{_RU})\b"),
+    ("near", rf"\b(?:{_RU}\s+(?:слева|справа)|на\s+(?:этом|этой|этих)\s+{_RU})\b"),
+    ("above", rf"\b(?:{_PL}\s+powyżej|(?:powyższ|poprzedni)\w+\s+{_PL})\b"),
+    ("below", rf"\b(?:{_PL}\s+poniżej|(?:poniższ|następn|kolejn)\w+\s+{_PL})\b"),
+    ("near", rf"\b(?:{_PL}\s+(?:obok|po\s+(?:lewej|prawej))|na\s+(?:tym|tej|tych)\s+{_PL})\b"),
+    ("above", rf"\b(?:yukarıdaki|üstteki|önceki)\s+(?:\w+\s+)?{_TR}"),
+    ("below", rf"\b(?:aşağıdaki|alttaki|sonraki)\s+(?:\w+\s+)?{_TR}"),
+    ("near", rf"\b(?:soldaki|sağdaki|yandaki|bu)\s+{_TR}"),
+    ("above", rf"(?:上|前|上記|上述)の{_JA}|上図"),
+    ("below", rf"(?:下|次|以下|下記)の{_JA}|下図"),
+    ("near", rf"(?:左|右|横|隣)の{_JA}|この{_JA}|[左右本]図"),
+    # Not after a noun: 网上图片 are pictures on the net.
+    (
+        "above",
+        rf"(?:(?<![网網线線纸紙以之墙牆身街路])上面?|上方|前面)[的述]?(?:[这這那]?[一两兩三几幾\d]?[张張幅个個])?{_ZH}",
+    ),
+    ("below", rf"(?:下面?|下方|下列|以下)的?(?:[这這那]?[一两兩三几幾\d]?[张張幅个個])?{_ZH}"),
+    ("near", rf"(?:[左右][边邊侧側]?的?|[此本]|[这這][张張幅个個]){_ZH}"),
+    ("above", rf"(?<!\w)(?:위|앞|이전)(?:의|에\s*있는|쪽)?\s*{_KO}"),
+    ("below", rf"(?<!\w)(?:아래|다음|하단)(?:의|에\s*있는|쪽)?\s*{_KO}"),
+    ("near", rf"(?<!\w)(?:왼쪽|오른쪽|옆)(?:의)?\s*{_KO}|(?<!\w)이\s+{_KO}"),
+    ("above", rf"\b{_VI}\s+(?:(?:ở\s+)?(?:bên|phía)\s+trên|trên\s+đây|trên(?=\s*[,.;:)]|\s*$)|trước(?!\s+khi))"),
+    ("below", rf"\b{_VI}\s+(?:(?:ở\s+)?(?:bên|phía)\s+dưới|(?:dưới|sau)\s+đây|(?:dưới|sau)(?=\s*[,.;:)]|\s*$))"),
+    ("near", rf"\b{_VI}\s+(?:này|bên\s+(?:trái|phải|cạnh))\b"),
 )
-_ANY = re.compile("|".join((_EN, _DE, _FR, _ES, _SHOWN)))  # every pattern contains one of these words
+_NOUNS = (_EN, _DE, _FR, _ES, _PT, _IT, _NL, _RU, _PL, _TR, _JA, _ZH, _KO, _VI)
+_ANY = re.compile("|".join((*_NOUNS, _SHOWN)), re.IGNORECASE)  # every pattern contains one of these words
 _DEICTIC_COMPILED = tuple((direction, re.compile(pattern, re.IGNORECASE)) for direction, pattern in _DEICTIC)
 
 
 def pointer(text: str) -> Pointer | None:
     """Return the first deictic reference of a sentence, 'above' and 'below' before 'near'; None without any."""
-    if not _ANY.search(text.lower()):
+    if not _ANY.search(text):
         return None
     for direction, pattern in _DEICTIC_COMPILED:
         if match := pattern.search(text):

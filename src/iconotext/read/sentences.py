@@ -38,7 +38,7 @@ STARTS_WITH_NUMBER = re.compile(NUMBER)
 NUMBERED_END = re.compile(rf"(?<![^\W_])(?:{ENGLISH_NUMBERED}|{NUMBERED}|tabs?|pls?|s)\.\s?{NUMBER}\.$", re.IGNORECASE)
 LABEL_ALONE = re.compile(
     r"\W{0,3}(?:fig(?:ure|s)?|abb(?:ildung)?|tab(?:le|elle|leau)?|plate|pl|taf(?:el)?|afb(?:eelding)?|figura|ill(?:ustration)?|bild"
-    rf"|рис(?:унок)?|табл(?:ица)?|rys|obr|şek(?:il)?|εικ)\b\.?\s{{0,3}}(?:{NUMBER}|[IVXLC]{{1,7}})\W{{0,3}}",
+    rf"|рис(?:унок)?|табл(?:ица)?|rys|obr|şek(?:il)?|resim|hình|εικ)\b\.?\s{{0,3}}(?:{NUMBER}|[IVXLC]{{1,7}})\W{{0,3}}",
     re.IGNORECASE,
 )
 """A text that is the label of a figure or table and nothing else."""

@@ -51,7 +51,7 @@ ARRAYS, ABOUT = "evidence.npz", "evidence.json"
 KINDS = ("jpeg", "png")
 """Types and suffixes of the files of pictures."""
 
-FORMAT = 1
+FORMAT = 2
 """Version of the files of the evidence; files of another version count as missing."""
 
 OF_COLLECTION = ("collection", "repository", "book")

@@ -17,6 +17,7 @@ import numpy as np
 
 from iconotext.errors import DocumentError, IconotextError
 from iconotext.evidence.habit import Habit
+from iconotext.evidence.layout import PLACES
 from iconotext.linker import BEST, Linker
 from iconotext.plain_text import counted, json_text
 from iconotext.read import Failure
@@ -145,7 +146,10 @@ def habits_of(text: str, judged: Mapping[str, Judged] = MappingProxyType({})) ->
     silent = inferred.get("silent", {})  # not there in a server's folder of before captions were judged
     return {
         name: Habit(
-            {key: np.array(count) for key, count in counts.items()}, judged=judged, silent=silent.get(name, 0.0)
+            # A server's folder of before has no places of pictures that open a section, which are the last ones.
+            {key: np.pad(count, (0, len(PLACES) - len(count))) for key, count in counts.items()},
+            judged=judged,
+            silent=silent.get(name, 0.0),
         )
         for name, counts in inferred["counts"].items()
     }
