@@ -95,6 +95,8 @@ NEEDY = {
     "scale features corpus.jsonl -o features": "train",
     "link a.md --model clip": "models",
     "link a.md --text clip": "models",
+    "link a.md --model org/clip --download": "hub",
+    "models org/clip:fp16 --download": "hub",
     "link a.org --to json": "formats",
     "link a.md --to parquet --output links.parquet": "parquet",
     "chunks a.md --output chunks.parquet": "parquet",

@@ -14,6 +14,7 @@ import pytest
 
 from iconotext.extras import EXTRAS
 from iconotext.recipe import dump_recipe
+from tests.support.graph_models import write_dual_graphs, write_sentence_graphs
 from tests.support.hub_models import write_clip
 from tests.support.training import small_recipe, write_pairs, write_synthetic
 
@@ -97,6 +98,11 @@ RUNS: dict[str, list[str | list[str]]] = {
     "demo": ["-m iconotext demo again"],
     "docling": [["-c", DOCLING], f"{EXAMPLES}/pictures_in_docling.py paper.json linked.json"],
     "formats": ["-m iconotext link article.org --to json"],
+    "hub": [
+        "-m iconotext models",
+        "-m iconotext link demo/article.md --model graphs --to json",
+        "-m iconotext link demo/article.md --text sentences --to json",
+    ],
     "haystack": [f"{EXAMPLES}/pictures_in_haystack.py demo/article.md"],
     "langchain": [f"{EXAMPLES}/pictures_in_langchain.py demo/article.md"],
     "library": ["-m iconotext library add lib demo", "-m iconotext search lib cat"],
@@ -144,6 +150,8 @@ def place():
         write_pairs(folder / "pairs", 60)
         (folder / "small.toml").write_text(dump_recipe(small_recipe()))
         write_clip(folder / "clip")
+        write_dual_graphs(folder / "graphs")
+        write_sentence_graphs(folder / "sentences")
         (folder / "article.org").write_text("A cat sits.\n\n[[file:demo/pictures/cat.jpg]]\n")
         write_gold(folder)
         yield folder
@@ -203,7 +211,8 @@ def site_packages(python):
 def test_the_core_is_light(core, wheel):
     files = site_packages(core)
     brought = {path.name for path in files.iterdir()}
-    assert not brought & {*HEAVY, *sum(EXTRAS.values(), ())} - {"skimage"}
+    # The demo's photographs, and what tokenizers brings.
+    assert not brought & {*HEAVY, *sum(EXTRAS.values(), ())} - {"skimage", "huggingface_hub"}
     assert wheel.stat().st_size < 90e6
     assert sum(path.stat().st_size for path in files.rglob("*") if path.is_file()) < 450e6
 
@@ -264,3 +273,17 @@ def test_a_package_of_somebody_else_adds_to_the_open_tables(core, wheel, place):
         )
         assert json.loads(named)[0]["links"][0]["evidence"]["file_name"] > 0
         assert "unlinked" in run(python, "-m", "iconotext", "--help", folder=place)
+
+
+def test_the_extra_for_models_of_the_hub_is_small(core, wheel, place):
+    with tempfile.TemporaryDirectory(dir=place) as name:
+        python = environment(Path(name) / "venv")
+        pip_install(python, f"{wheel}[hub]")
+        sizes = [
+            sum(path.stat().st_size for path in site_packages(each).rglob("*") if path.is_file())
+            for each in (core, python)
+        ]
+        photographs = sum(
+            path.stat().st_size for path in (site_packages(core) / "skimage").rglob("*") if path.is_file()
+        )
+        assert sizes[1] - (sizes[0] - photographs) < 15e6

@@ -11,6 +11,7 @@ EXTRAS = {
     "docling": ("docling_core",),
     "haystack": ("haystack",),
     "formats": ("pypandoc",),
+    "hub": ("huggingface_hub",),
     "langchain": ("langchain_core",),
     "library": ("lancedb",),
     "llama-index": ("llama_index",),

@@ -198,14 +198,24 @@ def untrained_encoder(
     image: ImageBackbone,
     *,
     k: int = CONCEPTS,
+    captions: TextBackbone | None = None,
     cache: FeatureCache | None = None,
     read_layers: ReadLayers | None = None,
 ) -> BackboneEncoder:
-    """Make an encoder without training: in the backbones' own space if they share one, else in the concept bridge."""
-    reading = text if cache is None else cached_text(text, cache, read_layers=read_layers)
+    """Make an encoder without training: in the backbones' own space if they share one, else in the concept bridge.
+
+    Args:
+        captions: Compares texts with texts; default: ``text``, which compares them with images.
+    """
+
+    def cached(backbone: TextBackbone) -> TextBackbone:
+        return backbone if cache is None else cached_text(backbone, cache, read_layers=read_layers)
+
+    reading = cached(text)
+    own = reading if captions is None else cached(captions)
     shared = share_space(text, image)
     space = SharedSpace(text.dim) if shared else ConceptBridge(reading, image.classes or (), k)
-    return BackboneEncoder(name, reading, reading, text, picture_source(image, cache), space)
+    return BackboneEncoder(name, own, reading, text, picture_source(image, cache), space)
 
 
 def _with_problems(document: Document, problems: Sequence[str | None]) -> Document:

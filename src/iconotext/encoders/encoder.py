@@ -27,7 +27,7 @@ from iconotext.features import (
     load_regions,
     load_text_backbone,
 )
-from iconotext.features.model_folder import MODELS, SHIPPED, folder_name
+from iconotext.features.model_folder import MODELS, SHIPPED, folder_name, is_graph_model
 from iconotext.recipe.settings import REGION_FILES
 
 if TYPE_CHECKING:
@@ -158,9 +158,19 @@ def _load_bridge(wanted: ModelRequest) -> Encoder:
 def _load_dual_encoder(wanted: ModelRequest) -> Encoder:
     both = load_dual_encoder(wanted.name, MODELS)
     text = load_text_backbone(wanted.text) if wanted.text else both.text
-    image = load_image_backbone(wanted.image) if wanted.image else both.image
+    image, captions = both.image, text
+    if wanted.image:  # has no text side of its own
+        image = load_image_backbone(wanted.image)
+    else:
+        text = both.text
     return untrained_encoder(
-        wanted.name, text, image, k=wanted.concepts, cache=wanted.cache, read_layers=wanted.read_layers
+        wanted.name,
+        text,
+        image,
+        k=wanted.concepts,
+        captions=captions if captions is not text else None,
+        cache=wanted.cache,
+        read_layers=wanted.read_layers,
     )
 
 
@@ -194,8 +204,15 @@ MODEL_KINDS = (
         _load_trained,
     ),
     ModelKind(
-        "a folder, or a name on the Hugging Face hub",
-        "a dual encoder of others, such as CLIP or SigLIP",
+        "a folder of ONNX graphs, or its name on the Hugging Face hub",
+        "a dual encoder of others, such as CLIP, SigLIP 2 or MobileCLIP, without PyTorch",
+        "hub",
+        is_graph_model,
+        _load_dual_encoder,
+    ),
+    ModelKind(
+        "another folder, or its name on the Hugging Face hub",
+        "a dual encoder of others, such as CLIP or SigLIP, in PyTorch",
         "models",
         lambda name: True,
         _load_dual_encoder,
@@ -219,7 +236,7 @@ def load_encoder(
     Args:
         name: The name of a model, or its folder; see ``MODEL_KINDS``.
         text: Another text backbone. The models in the package work only with their own backbones: with another one, the
-            concept bridge is loaded instead.
+            concept bridge is loaded instead. With a dual encoder it compares captions with sentences.
         image: Another image backbone, or the table of features or file of regions of a model that reads such a file.
         concepts: Number of class names that stand for an image in the concept bridge.
         cache: Whether to store features on disk.

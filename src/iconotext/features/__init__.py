@@ -13,6 +13,7 @@ from iconotext.features.backbone import DualEncoder, ImageBackbone, ImageFeature
 from iconotext.features.cache import FeatureCache, cache_folder
 from iconotext.features.cached_backbones import cached_image, cached_regions, cached_text
 from iconotext.features.efficientnet import imagenet_classes
+from iconotext.features.graph_files import reads_graphs
 from iconotext.features.model_folder import (
     IMAGE_BACKBONES,
     TEXT_BACKBONES,
@@ -20,6 +21,7 @@ from iconotext.features.model_folder import (
     find_model,
     folder_of_model,
     is_dual_encoder,
+    name_and_precision,
 )
 from iconotext.features.regions import Regions, RegionSource, grid_regions
 from iconotext.recipe.settings import REGION_FILES
@@ -67,7 +69,8 @@ def load_text_backbone(name: str = "minilm") -> TextBackbone:
 
     Args:
         name: ``minilm``, which is in the package; else a sentence-transformers model, or the text side of a dual
-            encoder (CLIP, SigLIP): a folder, or a name on the Hugging Face hub, see ``find_model``.
+            encoder (CLIP, SigLIP): a folder, or a name on the Hugging Face hub, see ``find_model``. Here and below, a
+            model that has ONNX graphs alone, or whose name ends with their precision, is read from them.
 
     Raises:
         FeatureError: There is no such model, or it cannot be loaded.
@@ -78,6 +81,10 @@ def load_text_backbone(name: str = "minilm") -> TextBackbone:
 
         minilm = MiniLM()
         return TextBackbone(minilm.name, minilm.dim, minilm.encode, "en", minilm.with_layers)
+    if reads_graphs(folder, name_and_precision(name)[1]):
+        from iconotext.features.graph_models import load_text_graph
+
+        return load_text_graph(name, folder)
     if is_dual_encoder(folder):
         return load_dual_encoder(name).text
     from iconotext.features.hub_models import load_sentence_transformer
@@ -100,6 +107,10 @@ def load_image_backbone(name: str = IMAGE_BACKBONES[0]) -> ImageBackbone:
         from iconotext.features.efficientnet import load_efficientnet
 
         return load_efficientnet()
+    if reads_graphs(folder, name_and_precision(name)[1]):
+        from iconotext.features.graph_models import load_image_graph
+
+        return load_image_graph(name, folder)
     from iconotext.features.hub_models import load_vision_model
 
     return load_vision_model(name, folder)
@@ -117,6 +128,10 @@ def load_dual_encoder(name: str, ours: Sequence[str] = ()) -> DualEncoder:
         FeatureError: There is no such model, it cannot be loaded, or it does not have both sides.
     """
     folder = folder_of_model(name, ours)
+    if reads_graphs(folder, name_and_precision(name)[1]):
+        from iconotext.features.graph_models import load_graphs
+
+        return load_graphs(name, folder)
     if (folder / "modules.json").is_file():  # the file layout of sentence-transformers
         from iconotext.features.hub_models import load_clip_like
 

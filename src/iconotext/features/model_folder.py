@@ -1,6 +1,6 @@
 """Finds the folder of a model by name: a folder of the user's, or one in the local cache of the Hugging Face hub.
 
-Models are downloaded only here, and only if allowed. The code that loads a model gets a folder, and no network.
+Models are downloaded only here, by ``hub_files``, and only if allowed. The code that loads a model gets a folder.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import difflib
 import hashlib
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -16,7 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from iconotext.errors import FeatureError, one_line
+from iconotext.errors import FeatureError
+from iconotext.features.graph_files import reads_graphs
+from iconotext.features.hub_files import cached_folder, fetch
 from iconotext.system.strict_json import parse_json
 
 WEIGHTS_AND_SETTINGS = (
@@ -28,6 +29,8 @@ WEIGHTS_AND_SETTINGS = (
     "*/*.json",
     "*/*.safetensors",
     "*/*.bin",
+    "*.onnx*",
+    "*/*.onnx*",
 )
 
 
@@ -60,12 +63,14 @@ def folder_name(folder: Path) -> str:
 
 def content_name(name: str) -> str:
     """Return a name that changes with the contents: with a digest for a folder or file, else the name itself."""
-    path = Path(name)
+    base, _ = name_and_precision(name)
+    path = Path(base)
     if not path.exists():
         return name
     # A model of ours has a recipe in its folder; a table of features has the names of its rows beside it.
     files = sorted(path.glob("*.toml")) if path.is_dir() else [path, *sorted(path.parent.glob("*.json"))]
-    return f"{folder_name(path) if path.is_dir() else path.name}@{digest_of(*files).hex()[:16]}"
+    contents = f"{folder_name(path) if path.is_dir() else path.name}@{digest_of(*files).hex()[:16]}"
+    return contents + name.removeprefix(base)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,19 +97,12 @@ SHIPPED = ("default", "photographs")
 MODELS = (*SHIPPED, "no-training")
 """All models that need no download."""
 
-PATIENCE = 10.0
-"""Seconds to wait for each answer of the hub."""
-
-FILES = ["*.json", "*.txt", "*.model", "*.safetensors", "*.jinja"]
-"""Files of a model to download: settings, vocabulary and weights; no code, and no formats that can contain code."""
-
-OTHER_RUNTIMES = ["onnx/*", "openvino/*"]
-
 SHOWN = 5
 """Largest number of models that an error lists in addition to a mistyped folder."""
 
 _SIGNS = ("recipe.toml", "config.json", "modules.json", "weights.safetensors")  # every model's folder has one of them
 _HUB_NAME = re.compile(r"\w[\w.-]*(/[\w.-]+)?", re.ASCII)
+_PRECISION = re.compile(r"(.+):([a-z]\w*)", re.ASCII)
 _allowed = ContextVar("models may be fetched", default=False)
 
 
@@ -123,29 +121,41 @@ def find_model(name: str, ours: Sequence[str] = ()) -> Path | None:
     return None if name in ours else folder_of_model(name, ours)
 
 
-def folder_of_model(name: str, ours: Sequence[str] = ()) -> Path:
+def name_and_precision(name: str) -> tuple[str, str]:
+    """Split the name of a model that is read from ONNX graphs, ``NAME:fp16``; the precision may be missing."""
+    match = None if Path(name).exists() else _PRECISION.fullmatch(name)
+    if match and (Path(match[1]).is_dir() or _HUB_NAME.fullmatch(match[1])):
+        return match[1], match[2]
+    return name, ""
+
+
+def folder_of_model(name: str, ours: Sequence[str] = (), *, revision: str | None = None) -> Path:
     """Return the folder of a model by name; fast, since the model is not loaded.
 
     Args:
         name: A folder, or a name on the Hugging Face hub, which is looked up in the hub's local cache; in a
-            ``downloads()`` block it is downloaded if missing.
+            ``downloads()`` block it is downloaded if missing. Either may end with the precision of ONNX graphs.
+        revision: What to download instead of what is there; see ``fetch``.
     """
+    whole, (name, precision) = name, name_and_precision(name)
     path = Path(name)
     if name and path.is_dir():
         return path
     if name and path.exists():
         raise FeatureError(f"{name}: is a file, and a model is a folder")
     on_hub = _HUB_NAME.fullmatch(name) is not None
-    if on_hub and _allowed.get():
-        return _fetched(name, ours)
-    cached = _cached(name) if on_hub else None
-    if cached is None:
-        raise no_such_model(name, ours, hub=on_hub)
-    return cached
+    folder = None
+    if on_hub:
+        folder = fetch(name, precision, revision) if _allowed.get() else cached_folder(name)
+    if folder is None:
+        nor = ", nor is it on the Hugging Face hub" if on_hub and _allowed.get() else ""
+        raise no_such_model(whole, ours, hub=on_hub and not nor, nor=nor)
+    return folder
 
 
 def revised_name(name: str, folder: Path) -> str:
     """Return a name that changes with the weights: it has a digest of the files, or the revision on the hub."""
+    name, _ = name_and_precision(name)
     return folder_name(folder) if Path(name).is_dir() else f"{name}@{folder.name}"
 
 
@@ -155,7 +165,7 @@ def no_such_model(name: str, ours: Sequence[str], *, hub: bool = False, nor: str
     Args:
         nor: End of the first clause, naming another place where the model was not found.
     """
-    beside = _models_in(Path(name).parent)
+    beside = models_in(Path(name).parent)
     near = difflib.get_close_matches(name, [*ours, *beside])
     others = [folder for folder in beside if folder not in near][:SHOWN]
     advice = f"; did you mean {' or '.join(near)}?" if near else "."
@@ -164,51 +174,13 @@ def no_such_model(name: str, ours: Sequence[str], *, hub: bool = False, nor: str
     return FeatureError(f"{name}: no such model{nor}{advice}")
 
 
-def _models_in(folder: Path) -> list[str]:
+def models_in(folder: Path) -> list[str]:
     """List the models in a folder, as a user would write their names."""
     try:
         folders = sorted(path for path in folder.iterdir() if path.is_dir())
     except OSError:
         return []
     return [str(path) for path in folders if any((path / sign).is_file() for sign in _SIGNS)]
-
-
-def _cached(name: str) -> Path | None:
-    """Return the folder of a model in the hub's cache, of its latest downloaded revision."""
-    from huggingface_hub import constants  # a tenth of a second; the modules that use the network take far longer
-
-    folder = Path(constants.HF_HUB_CACHE) / f"models--{name.replace('/', '--')}"
-    try:
-        revision = (folder / "refs" / "main").read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError):
-        return None
-    snapshot = folder / "snapshots" / revision
-    return snapshot if revision and snapshot.is_dir() else None
-
-
-def _fetched(name: str, ours: Sequence[str]) -> Path:
-    from huggingface_hub import HfApi, snapshot_download
-    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
-    from huggingface_hub.utils.tqdm import disable_progress_bars
-
-    if not sys.stderr.isatty():
-        disable_progress_bars()
-    try:
-        HfApi().model_info(name, timeout=PATIENCE)  # fails fast without a network, or without such a model
-        return Path(
-            snapshot_download(name, allow_patterns=FILES, ignore_patterns=OTHER_RUNTIMES, etag_timeout=PATIENCE)
-        )
-    except RepositoryNotFoundError as error:  # includes restricted models that are listed
-        if isinstance(error, GatedRepoError):
-            raise FeatureError(f"{name}: its makers give it only to those who ask them on its page") from error
-        raise no_such_model(name, ours, nor=", nor is it on the Hugging Face hub") from error
-    except Exception as error:  # the libraries have no common base class for network errors
-        if cached := _cached(name):
-            return cached
-        reason = one_line(error)[:200]
-        raise FeatureError(
-            f"{name}: cannot be fetched from the Hugging Face hub ({reason}); with a network the same command goes on"
-        ) from error
 
 
 def is_dual_encoder(folder: Path) -> bool:
@@ -218,3 +190,10 @@ def is_dual_encoder(folder: Path) -> bool:
     except (OSError, ValueError):
         return False
     return not (folder / "modules.json").is_file() and {"text_config", "vision_config"} <= config.keys()
+
+
+def is_graph_model(name: str) -> bool:
+    """Tell whether a name is that of a model that is read from ONNX graphs; nothing is downloaded."""
+    base, precision = name_and_precision(name)
+    folder = Path(base) if Path(base).is_dir() else cached_folder(base) if _HUB_NAME.fullmatch(base) else None
+    return bool(precision) or (folder is not None and reads_graphs(folder, precision))

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -73,11 +74,31 @@ def _has_gpu() -> bool:
     return torch.cuda.is_available()
 
 
-def open_graph(path: Path) -> Callable[..., NDArray[Any]]:
-    """Open an ONNX graph; it may be called from any number of threads, each of which computes alone.
+@dataclass(frozen=True, slots=True, eq=False)
+class Graph:
+    """An open ONNX graph; it may be called from any number of threads, each of which computes alone.
 
-    Returns:
-        A function from the graph's inputs, by name, to its single output.
+    Attributes:
+        inputs: Each input's name, with the name of its type ("tensor(int64)") and its sides; a side that may have any
+            length is a text or None.
+        outputs: Names of the outputs.
+        run: Computes outputs, by their names, from arrays by the names of the inputs.
+    """
+
+    inputs: Mapping[str, tuple[str, tuple[int | str | None, ...]]]
+    outputs: tuple[str, ...]
+    run: Callable[[list[str], dict[str, NDArray[Any]]], list[NDArray[Any]]]
+
+    def __call__(self, **given: NDArray[Any]) -> NDArray[Any]:
+        """Compute the first output."""
+        return self.run([self.outputs[0]], given)[0]
+
+
+def open_graph(path: Path, advice: str = "install iconotext again") -> Graph:
+    """Open an ONNX graph.
+
+    Args:
+        advice: What to do if it cannot be opened; the end of the error message.
     """
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read when onnxruntime is imported; without it, it sends telemetry
     import onnxruntime
@@ -90,11 +111,6 @@ def open_graph(path: Path) -> Callable[..., NDArray[Any]]:
     try:
         session = onnxruntime.InferenceSession(os.fspath(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's errors have no common base class
-        reason = one_line(error)
-        raise FeatureError(f"{path}: cannot be opened ({reason}): install iconotext again") from error
-
-    def run(**given: NDArray[Any]) -> NDArray[Any]:
-        output: NDArray[Any] = session.run(None, given)[0]
-        return output
-
-    return run
+        raise FeatureError(f"{path}: cannot be opened ({one_line(error)}): {advice}") from error
+    inputs = {each.name: (each.type, tuple(each.shape)) for each in session.get_inputs()}
+    return Graph(inputs, tuple(each.name for each in session.get_outputs()), session.run)

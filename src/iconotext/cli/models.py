@@ -1,0 +1,110 @@
+"""``iconotext models``: list the models that are here and those that are worth fetching, and fetch one."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+from iconotext.cli.common import known_errors
+from iconotext.cli.options import Download, Json, argument, option
+from iconotext.cli.output import say, say_json
+from iconotext.errors import SettingError
+from iconotext.plain_text import counted, data_size
+
+
+def models(
+    names: Annotated[
+        list[str] | None,
+        argument("Models to check, or with --download to fetch: names on the Hugging Face hub, or folders."),
+    ] = None,
+    download: Download = False,
+    revision: Annotated[
+        str | None,
+        option(
+            "--revision",
+            metavar="COMMIT",
+            help="With --download: the commit, branch or tag to take from now on, such as main for the newest.",
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """List the models that are here and encoders of others that are worth fetching; check or fetch those you name.
+
+    What is fetched stays as it is: its commit and the SHA-256 of each file are noted, and checked when it is loaded.
+
+    **Examples**
+
+    - `iconotext models`
+    - `iconotext models Xenova/multilingual-e5-small:quantized --download`
+    - `iconotext link article.md --model Xenova/mobileclip_s2:fp16 --download`
+    """
+    with known_errors():
+        if revision is not None and not (names and download):
+            raise SettingError("--revision needs the name of a model and --download")
+        if names:
+            _check_or_fetch(names, download=download, revision=revision, json=json)
+        else:
+            _list(json=json)
+
+
+def _check_or_fetch(names: list[str], *, download: bool, revision: str | None, json: bool) -> None:
+    from iconotext.features import downloads
+    from iconotext.features.hub_files import place_of, read_lock
+    from iconotext.features.model_folder import MODELS, folder_of_model, name_and_precision
+
+    found = []
+    for name in names:
+        with downloads() if download else nullcontext():
+            folder = folder_of_model(name, MODELS, revision=revision)
+        base, _ = name_and_precision(name)
+        lock = None if Path(base).is_dir() else read_lock(place_of(base))
+        files = 0 if lock is None else len(lock.files)
+        found.append({"name": name, "folder": str(folder), "revision": lock and lock.revision, "checked": files})
+        if not json:
+            noted = f" (commit {lock.revision}, {counted(files, 'file')} as fetched)" if lock else ""
+            say(f"{name}: {folder}{noted}")
+    if json:
+        say_json(found)
+
+
+def _list(*, json: bool) -> None:
+    from iconotext.encoders.encoder import MODEL_KINDS
+    from iconotext.features.catalogue import HUB_MODELS
+    from iconotext.features.hub_files import cached_models
+    from iconotext.features.model_folder import BACKBONES, models_in
+
+    shipped = [(kind.models.strip("`"), kind.summary) for kind in MODEL_KINDS if kind.models.startswith("`")]
+    shipped += [(each.name, each.summary) for each in BACKBONES]
+    fetched, trained = cached_models(), models_in(Path())
+    if json:
+        known = [asdict(row) | {"megabytes": row.megabytes} for row in HUB_MODELS]
+        say_json(
+            {
+                "shipped": [name for name, _ in shipped],
+                "fetched": [asdict(each) for each in fetched],
+                "folders": trained,
+                "known": known,
+            }
+        )
+        return
+    present = {f"{each.name}:{precision}" for each in fetched for precision in each.precisions}
+    say("In the package:")
+    for name, summary in shipped:
+        say(f"  {name}: {summary}")
+    if fetched:
+        say("\nFetched from the Hugging Face hub:")
+        for each in fetched:
+            precisions = ", ".join(each.precisions) or "PyTorch"
+            pinned = "" if each.pinned else ", not pinned"
+            say(f"  {each.name}: {precisions}, {data_size(each.size)}, commit {each.revision[:12]}{pinned}")
+    if trained:
+        say("\nFolders with a model here:")
+        for name in trained:
+            say(f"  {name}")
+    say("\nWorth fetching with --download; what they can do is what their makers say, and was not measured here:")
+    for row in HUB_MODELS:
+        here = ", is here" if row.name in present else ""
+        say(f"  {row.name}: {row.megabytes} MB, {row.licence}{here}")
+        say(f"    {row.compares}, languages: {row.languages}; for {row.need}")

@@ -1,0 +1,285 @@
+"""Encoders of others as ONNX graphs, which onnxruntime computes on the CPU: no PyTorch is needed.
+
+``load_graphs`` loads both sides of a dual encoder, ``load_text_graph`` a sentence encoder or a text side,
+``load_image_graph`` an image encoder or an image side. The graphs are those of ``graph_files``. Each text and each
+picture is computed alone: graphs in 8 bits scale a batch by its largest number, so that vectors would depend on others.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from PIL import Image as Pillow
+
+from iconotext.errors import FeatureError, one_line
+from iconotext.features.backbone import DualEncoder, ImageBackbone, TextBackbone
+from iconotext.features.catalogue import known_model
+from iconotext.features.decoding import network_backbone
+from iconotext.features.graph_files import (
+    MODULES,
+    POOLING,
+    checked_path,
+    chosen_graphs,
+    files_in,
+    settings_of,
+    with_data,
+)
+from iconotext.features.graph_inputs import Pixels, Tokens
+from iconotext.features.hub_checks import SIDE, check_settings
+from iconotext.features.model_folder import name_and_precision, revised_name
+from iconotext.features.runtime import Graph, open_graph
+from iconotext.similarity.vectors import unit_rows
+from iconotext.system.strict_json import parse_json
+from iconotext.system.threads import on_cores
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from iconotext.types import FloatMatrix
+
+    Arrays = dict[str, NDArray[Any]]
+
+CHUNK = 16
+"""Texts that a thread computes before it takes others."""
+
+_TEXT_INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids"})
+_LAYERS = frozenset({"Transformer", "Pooling", "Normalize"})
+"""Layers of sentence-transformers that are computed here."""
+
+_SWITCHES = {
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_lasttoken": "lasttoken",
+}
+"""Older settings of sentence-transformers, to the names in ``_POOLINGS``."""
+
+_HIDDEN = ("last_hidden_state", "token_embeddings")
+_TYPES = {"tensor(float)": np.dtype(np.float32), "tensor(float16)": np.dtype(np.float16)}
+
+
+class GraphModel:
+    """The graphs and settings of a model; the graphs are opened when they are needed."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        base, precision = name_and_precision(name)
+        self.name, self.folder = name, folder
+        check_settings(folder)
+        self.config = settings_of(folder, "config.json") or {}
+        self.known = known_model(base, self.config)
+        names = files_in(folder)
+        precision, self._files = chosen_graphs(base, names, precision)
+        for graph in self._files.values():
+            for file in with_data(graph, names):
+                checked_path(folder, file)
+        self.revised = f"{revised_name(name, folder)}/onnx-{precision}"
+        self._open: dict[str, Graph] = {}
+
+    @property
+    def is_dual(self) -> bool:
+        """Whether there is a text and an image side."""
+        return "text" in self._files or {"input_ids", "pixel_values"} <= self.graph("all").inputs.keys()
+
+    def graph(self, side: str) -> Graph:
+        """Open the graph of a side, ``text`` or ``image``, or the one that computes everything."""
+        file = self._files[side if side in self._files else "all"]
+        if file not in self._open:
+            self._open[file] = open_graph(self.folder / file, "fetch the model again")
+        return self._open[file]
+
+    def output(self, side: str, graph: Graph) -> str:
+        """Return the name of the output that has the vectors of a side of a dual encoder."""
+        if (projected := {"text": "text_embeds", "image": "image_embeds"}[side]) in graph.outputs:
+            return projected
+        # Those of SigLIP are vectors of the joint space; those of CLIP lack its projection.
+        if str(self.config.get("model_type")).startswith("siglip") and "pooler_output" in graph.outputs:
+            return "pooler_output"
+        raise self.error(f"its {side} graph has no {projected}, but {', '.join(graph.outputs)}; use another export")
+
+    def error(self, reason: str) -> FeatureError:
+        """Make an error of this model."""
+        return FeatureError(f"{self.name}: {reason}")
+
+    def computed(self, graph: Graph, output: str, given: Arrays) -> NDArray[np.float32]:
+        """Compute an output for one text or picture: its array without the side of the batch."""
+        try:
+            (array,) = graph.run([output], given)
+        except Exception as error:  # onnxruntime's errors have no common base class
+            raise self.error(f"its graph fails ({one_line(error)[:200]}); use another export") from error
+        own = np.asarray(array, np.float32)
+        if len(own) != 1 or not np.isfinite(own).all():
+            reason = "gives numbers that are not finite" if len(own) == 1 else f"gives {len(own)} rows for one"
+            raise self.error(f"its graph {reason}; take another precision")
+        first: NDArray[np.float32] = own[0]
+        return first
+
+
+def load_graphs(name: str, folder: Path) -> DualEncoder:
+    """Load both sides of a dual encoder by name and folder."""
+    model = GraphModel(name, folder)
+    if not model.is_dual:
+        raise model.error("has no text side and image side in one space: use a CLIP or SigLIP model")
+    text, image = _text_side(model), _image_side(model)
+    if text.dim != image.dim:
+        raise model.error(f"{image.dim} numbers for a picture, {text.dim} for a text: not one space")
+    return DualEncoder(text, image)
+
+
+def load_text_graph(name: str, folder: Path) -> TextBackbone:
+    """Load a sentence encoder, or the text side of a dual encoder, by name and folder."""
+    model = GraphModel(name, folder)
+    return _text_side(model) if model.is_dual else _sentence_encoder(model)
+
+
+def load_image_graph(name: str, folder: Path) -> ImageBackbone:
+    """Load an image encoder, or the image side of a dual encoder, by name and folder."""
+    model = GraphModel(name, folder)
+    return _image_side(model)
+
+
+def _text_side(model: GraphModel) -> TextBackbone:
+    graph = model.graph("text")
+    output = model.output("text", graph)
+    tokens = Tokens(model.folder, graph.inputs)
+    other = {"pixel_values": _blank(model, graph)} if "pixel_values" in graph.inputs else {}
+    _check_inputs(model, graph, _TEXT_INPUTS | other.keys())
+    return _text_backbone(model, tokens, lambda given: model.computed(graph, output, given | other))
+
+
+def _sentence_encoder(model: GraphModel) -> TextBackbone:
+    graph = model.graph("all")
+    _check_inputs(model, graph, _TEXT_INPUTS)
+    if "attention_mask" not in graph.inputs:
+        raise model.error("its graph takes no attention_mask: use another export")
+    prefix = _prefix(model)
+    tokens = Tokens(model.folder, graph.inputs, prefix)
+    if "sentence_embedding" in graph.outputs:
+        return _text_backbone(model, tokens, lambda given: model.computed(graph, "sentence_embedding", given), prefix)
+    hidden = next((output for output in _HIDDEN if output in graph.outputs), None)
+    if hidden is None:
+        raise model.error(f"its graph gives no vectors of tokens, but {', '.join(graph.outputs)}; use another export")
+    pool = _POOLINGS[pooling := _pooling(model, prefix)]
+
+    def vector(given: Arrays) -> NDArray[np.float32]:
+        return pool(model.computed(graph, hidden, given)[given["attention_mask"][0].astype(bool)])
+
+    return _text_backbone(model, tokens, vector, prefix, pooling)
+
+
+def _text_backbone(
+    model: GraphModel, tokens: Tokens, vector: Callable[[Arrays], NDArray[np.float32]], *processing: str
+) -> TextBackbone:
+    def encode(texts: Sequence[str]) -> FloatMatrix:
+        vectors = np.zeros((len(texts), dim), np.float32)
+
+        def work(start: int) -> None:
+            rows = range(start, min(start + CHUNK, len(texts)))
+            for row, given in zip(rows, tokens([texts[row] for row in rows]), strict=True):
+                vectors[row] = vector(given)
+
+        deque(on_cores(work, range(0, len(texts), CHUNK)), maxlen=0)
+        return unit_rows(vectors)
+
+    probe = vector(tokens(["a"])[0])
+    if probe.ndim != 1:
+        raise model.error(f"its graph gives an array of the shape {probe.shape} for a text, not a vector")
+    dim = len(probe)
+    name = "/".join([model.revised, *(part.strip(": ") for part in processing if part)])
+    return TextBackbone(name, dim, encode, model.known.language if model.known else None)
+
+
+def _image_side(model: GraphModel) -> ImageBackbone:
+    graph = model.graph("image")
+    if "pixel_values" not in graph.inputs:
+        raise model.error("takes texts but no pictures: load it as a text backbone")
+    prepare = Pixels.of(model.folder, graph.inputs["pixel_values"][1])
+    dtype = _pixel_type(model, graph)
+    other: Arrays = {}
+    if "input_ids" in graph.inputs:
+        other = Tokens(model.folder, graph.inputs)(["a"])[0]
+    _check_inputs(model, graph, {"pixel_values"} | other.keys())
+    output = model.output("image", graph) if model.is_dual else _image_output(model, graph)
+
+    def vector(pixels: NDArray[np.float32]) -> NDArray[np.float32]:
+        own = model.computed(graph, output, {"pixel_values": pixels[None].astype(dtype)} | other)
+        return own[0] if output == "last_hidden_state" and own.ndim == 2 else own  # the class token
+
+    def forward(pictures: list[NDArray[np.float32]], regions: bool) -> Arrays:
+        return {"pooled": unit_rows(np.stack([vector(pixels) for pixels in pictures]))}
+
+    probe = vector(prepare(Pillow.new("RGB", (SIDE, SIDE), "grey")))
+    if probe.ndim != 1:
+        raise model.error(f"its graph gives an array of the shape {probe.shape} for a picture, not a vector")
+    at_least = max(SIDE, *prepare.shape)
+    return network_backbone(
+        model.revised, len(probe), prepare, forward, at_least=at_least, cores=True, on_cpu=lambda: True
+    )
+
+
+def _image_output(model: GraphModel, graph: Graph) -> str:
+    for output in ("image_embeds", "pooler_output", "last_hidden_state"):
+        if output in graph.outputs:
+            return output
+    raise model.error(f"its graph gives no features of pictures, but {', '.join(graph.outputs)}; use another export")
+
+
+def _blank(model: GraphModel, graph: Graph) -> NDArray[Any]:
+    """Return a picture for a graph that computes both sides, where a text is encoded."""
+    pixels = Pixels.of(model.folder, graph.inputs["pixel_values"][1])
+    return np.zeros((1, 3, *pixels.shape), _pixel_type(model, graph))
+
+
+def _pixel_type(model: GraphModel, graph: Graph) -> np.dtype[Any]:
+    kind = graph.inputs["pixel_values"][0]
+    if kind not in _TYPES:
+        raise model.error(f"its graph takes pixels as {kind}; use another export")
+    return _TYPES[kind]
+
+
+def _check_inputs(model: GraphModel, graph: Graph, given: frozenset[str] | set[str]) -> None:
+    if unknown := graph.inputs.keys() - given:
+        raise model.error(f"its graph takes {', '.join(sorted(unknown))}, which is not known here: use another export")
+
+
+def _prefix(model: GraphModel) -> str:
+    """Return what is put before every text: by the makers' own settings, or by the table of known models."""
+    settings = settings_of(model.folder, "config_sentence_transformers.json") or {}
+    prompts, chosen = settings.get("prompts"), settings.get("default_prompt_name")
+    if isinstance(chosen, str) and isinstance(prompts, dict) and isinstance(prompt := prompts.get(chosen), str):
+        return prompt
+    return model.known.prefix if model.known else ""
+
+
+def _pooling(model: GraphModel, prefix: str) -> str:
+    """Return how the vectors of a text's tokens become one, a key of ``_POOLINGS``."""
+    if (model.folder / MODULES).is_file():
+        listed = parse_json(checked_path(model.folder, MODULES).read_bytes())
+        layers = [str(each.get("type")).rpartition(".")[2] for each in listed if isinstance(each, dict)]
+        if other := [layer for layer in layers if layer not in _LAYERS]:
+            raise model.error(f"has a layer {other[0]} outside of its graph, which only PyTorch computes")
+    settings = settings_of(model.folder, POOLING)
+    if settings is None:
+        if model.known and model.known.pooling:
+            return model.known.pooling
+        raise model.error(
+            f"does not say how the vectors of a text's tokens become one: put its {POOLING} into the folder "
+            '({"pooling_mode": "mean"}, or "cls", if its makers say so)'
+        )
+    modes = [mode for mode in _POOLINGS if settings.get("pooling_mode") == mode]
+    modes += [_SWITCHES.get(key, key) for key, on in settings.items() if on is True and key.startswith("pooling_mode_")]
+    if len(modes) != 1 or modes[0] not in _POOLINGS or (prefix and settings.get("include_prompt") is False):
+        raise model.error(f"{POOLING} asks for what is not known here ({', '.join(modes)}): use another model")
+    return modes[0]
+
+
+_POOLINGS: dict[str, Callable[[NDArray[np.float32]], NDArray[np.float32]]] = {
+    "mean": lambda tokens: np.asarray(tokens.mean(axis=0), np.float32),
+    "cls": lambda tokens: tokens[0],
+    "max": lambda tokens: np.asarray(tokens.max(axis=0), np.float32),
+    "lasttoken": lambda tokens: tokens[-1],
+}
+"""A vector from the (tokens, dim) of a text, without padding, by its name in 1_Pooling/config.json."""

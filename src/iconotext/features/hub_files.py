@@ -1,0 +1,242 @@
+"""The local cache of the Hugging Face hub: fetches models into it, pins their revisions, and checks their files.
+
+``fetch`` is the only function that uses the network. It notes the commit and the SHA-256 of each file in ``LOCK``,
+beside the snapshots of the model; ``cached_folder`` takes that commit from then on and refuses files that have changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from iconotext.errors import FeatureError, one_line
+from iconotext.extras import has, require
+from iconotext.features.graph_files import (
+    FULL,
+    SETTINGS,
+    chosen_graphs,
+    files_in,
+    graphs_by_precision,
+    reads_graphs,
+    with_data,
+)
+from iconotext.system.files import write_text
+from iconotext.system.strict_json import parse_json
+
+PATIENCE = 10.0
+"""Seconds to wait for each answer of the hub."""
+
+FILES = ("*.json", "*.txt", "*.model", "*.safetensors", "*.jinja")
+"""Files of a model for PyTorch to download: settings, vocabulary and weights; no code, and no formats that can contain
+code."""
+
+OTHER_RUNTIMES = ("onnx/*", "openvino/*")
+
+LOCK = "iconotext.json"
+"""Name of the file that pins a model: its commit, and the size and SHA-256 of each file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """What was fetched of a model.
+
+    Attributes:
+        revision: The commit on the hub.
+        files: Path inside the model to SHA-256.
+    """
+
+    revision: str
+    files: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class CachedModel:
+    """A model in the hub's cache.
+
+    Attributes:
+        name: Its name on the hub.
+        revision: Its commit.
+        size: Bytes of its files.
+        precisions: Precisions of its ONNX graphs; empty for a model that needs PyTorch.
+        pinned: Whether its files are checked with what was noted when they were fetched.
+    """
+
+    name: str
+    revision: str
+    size: int
+    precisions: tuple[str, ...]
+    pinned: bool
+
+
+def place_of(name: str) -> Path:
+    """Return the folder of a model in the hub's cache, whether there is one or not."""
+    from huggingface_hub import constants  # a tenth of a second; the modules that use the network take far longer
+
+    return Path(constants.HF_HUB_CACHE) / f"models--{name.replace('/', '--')}"
+
+
+def cached_folder(name: str) -> Path | None:
+    """Return the snapshot of a model in the hub's cache: the pinned one, else the latest; None if there is none.
+
+    Raises:
+        FeatureError: A file is not the one that was fetched.
+    """
+    if not has("hub"):
+        return None
+    place = place_of(name)
+    lock = read_lock(place)
+    try:
+        revision = lock.revision if lock else (place / "refs" / "main").read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+    snapshot = place / "snapshots" / revision
+    if not revision or not snapshot.is_dir():
+        return None
+    if lock:
+        _check_files(snapshot, tuple(lock.files.items()))
+    return snapshot
+
+
+def fetch(name: str, precision: str = "", revision: str | None = None) -> Path | None:
+    """Fetch a model, unless what is wanted of it is here, and return its folder; None if the hub has no such model.
+
+    Args:
+        precision: Of its ONNX graphs, see ``chosen_graphs``.
+        revision: A commit, branch or tag to pin instead of the pinned one; "main" for the newest.
+
+    Raises:
+        FeatureError: It cannot be fetched, or has no files that are safe to read, or a file is not what the hub states.
+    """
+    require("hub", purpose=f"{name}: a model of the Hugging Face hub")
+    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
+
+    place = place_of(name)
+    lock = read_lock(place)
+    if lock and revision is None and (folder := cached_folder(name)) and _is_whole(folder, precision):
+        return folder
+    try:
+        folder, commit, stated = _downloaded(name, precision, revision or (lock.revision if lock else None))
+    except GatedRepoError as error:  # a kind of the next one: it includes restricted models that are listed
+        raise FeatureError(f"{name}: its makers give it only to those who ask them on its page") from error
+    except RepositoryNotFoundError:
+        return None
+    except FeatureError:
+        raise
+    except Exception as error:  # the libraries have no common base class for network errors
+        if revision is None and (cached := cached_folder(name)) and _is_whole(cached, precision):
+            return cached
+        raise FeatureError(
+            f"{name}: cannot be fetched from the Hugging Face hub ({one_line(error)[:200]}); with a network the same "
+            "command goes on"
+        ) from error
+    files = dict(lock.files) if lock and lock.revision == commit else {}
+    for file, digest in stated.items():
+        own = _digest(folder / file)
+        if own != (digest or own) or own != files.get(file, own):
+            raise FeatureError(f"{folder / file}: is not what the hub states: remove {place} and fetch the model again")
+        files[file] = own
+    text = json.dumps({"revision": commit, "files": files}, indent=1, sort_keys=True)
+    write_text(place / LOCK, text + "\n", force=True)
+    return folder
+
+
+def read_lock(place: Path) -> Lock | None:
+    """Read what was noted of a model in a folder of the hub's cache; None if nothing was."""
+    path = place / LOCK
+    if not path.is_file():
+        return None
+    try:
+        noted: dict[str, Any] = parse_json(path.read_bytes())
+        lock = Lock(str(noted["revision"]), {str(file): str(digest) for file, digest in noted["files"].items()})
+        if Path(lock.revision).name != lock.revision or any(".." in Path(file).parts for file in lock.files):
+            raise ValueError("a name that leads elsewhere")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise FeatureError(f"{path}: damaged ({error}): remove {place} and fetch the model again") from error
+    return lock
+
+
+def cached_models() -> list[CachedModel]:
+    """List the models in the hub's cache that could be loaded, by name; their files are not checked."""
+    if not has("hub"):
+        return []
+    listed = []
+    for place in sorted(place_of("x").parent.glob("models--*")):
+        name = place.name.removeprefix("models--").replace("--", "/", 1)
+        lock = read_lock(place)
+        refs = place / "refs" / "main"
+        revision = lock.revision if lock else refs.read_text(encoding="utf-8").strip() if refs.is_file() else ""
+        folder = place / "snapshots" / revision
+        if not revision or not folder.is_dir():
+            continue
+        paths = [path for path in folder.rglob("*") if path.is_file()]
+        precisions = tuple(graphs_by_precision([path.relative_to(folder).as_posix() for path in paths]))
+        if precisions or any(path.suffix == ".safetensors" for path in paths):
+            size = sum(path.stat().st_size for path in paths)
+            listed.append(CachedModel(name, revision, size, precisions, lock is not None))
+    return listed
+
+
+def wanted_files(name: str, names: Collection[str], precision: str) -> list[str]:
+    """Return which files of a model to fetch: weights for PyTorch if it can read them, else the graphs of a precision.
+
+    Args:
+        names: All files of the model.
+        precision: If named, graphs are fetched in any case.
+    """
+    has_weights = any(file.endswith(".safetensors") and "/" not in file for file in names)
+    if not precision and has_weights and (has("models") or not graphs_by_precision(names)):
+        return [
+            file
+            for file in names
+            if any(fnmatch(file, pattern) for pattern in FILES)
+            and not any(fnmatch(file, pattern) for pattern in OTHER_RUNTIMES)
+        ]
+    _, graphs = chosen_graphs(name, names, precision)
+    weights = [file for graph in graphs.values() for file in with_data(graph, names)]
+    return [*weights, *(file for file in SETTINGS if file in names)]
+
+
+def _downloaded(name: str, precision: str, revision: str | None) -> tuple[Path, str, dict[str, str | None]]:
+    """Download a model: its folder, its commit, and the SHA-256 of each file, None where the hub states none."""
+    from huggingface_hub import HfApi, snapshot_download
+    from huggingface_hub.utils.tqdm import disable_progress_bars
+
+    if not sys.stderr.isatty():
+        disable_progress_bars()
+    # Fails fast without a network, or without such a model.
+    info = HfApi().model_info(name, revision=revision, files_metadata=True, timeout=PATIENCE)
+    stated = {each.rfilename: each.lfs.sha256 if each.lfs else None for each in info.siblings or ()}
+    files = wanted_files(name, list(stated), precision)
+    commit = str(info.sha)
+    folder = Path(snapshot_download(name, revision=commit, allow_patterns=files, etag_timeout=PATIENCE))
+    return folder, commit, {file: stated[file] for file in files}
+
+
+def _is_whole(folder: Path, precision: str) -> bool:
+    """Tell whether a folder has what a name asks for: graphs of the precision, or any weights if it names none."""
+    if not reads_graphs(folder, precision):
+        return True
+    present = graphs_by_precision(files_in(folder))
+    return (precision or FULL) in present or (not precision and len(present) == 1)
+
+
+@cache  # a model is loaded by parts
+def _check_files(folder: Path, files: tuple[tuple[str, str], ...]) -> None:
+    for file, noted in files:
+        if not (folder / file).is_file() or _digest(folder / file) != noted:
+            raise FeatureError(
+                f"{folder / file}: is missing or has changed since it was fetched: remove {folder.parents[1]} and "
+                "fetch the model again"
+            )
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
