@@ -73,10 +73,8 @@ class GraphModel:
         self.known = known_model(base, self.config)
         names = files_in(folder)
         precision, self._files = chosen_graphs(base, names, precision)
-        for graph in self._files.values():
-            for file in with_data(graph, names):
-                checked_path(folder, file)
-        self.revised = f"{revised_name(name, folder)}/onnx-{precision}"
+        files = [checked_path(folder, file) for graph in self._files.values() for file in with_data(graph, names)]
+        self.revised = f"{revised_name(name, folder, files)}/onnx-{precision}"
         self._open: dict[str, Graph] = {}
 
     @property

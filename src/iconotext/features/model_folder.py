@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from iconotext.errors import FeatureError
-from iconotext.features.graph_files import reads_graphs
+from iconotext.features.graph_files import files_in, reads_graphs
 from iconotext.features.hub_files import cached_folder, fetch
 from iconotext.system.strict_json import parse_json
 
@@ -29,8 +29,6 @@ WEIGHTS_AND_SETTINGS = (
     "*/*.json",
     "*/*.safetensors",
     "*/*.bin",
-    "*.onnx*",
-    "*/*.onnx*",
 )
 
 
@@ -48,13 +46,16 @@ def digest_of(*files: Path) -> bytes:
     return digest.digest()
 
 
-def folder_name(folder: Path) -> str:
+def folder_name(folder: Path, files: Iterable[Path] = ()) -> str:
     """Return the folder's name and a digest of the files that decide what the model computes.
 
     All these files are read: after further training in the same folder, the cache of the old model must not be used.
+
+    Args:
+        files: More files in the folder than settings and weights in the usual formats.
     """
     digest = hashlib.sha256()
-    for file in sorted({file for pattern in WEIGHTS_AND_SETTINGS for file in folder.glob(pattern)}):
+    for file in sorted({*files, *(file for pattern in WEIGHTS_AND_SETTINGS for file in folder.glob(pattern))}):
         digest.update(file.relative_to(folder).as_posix().encode())
         with file.open("rb") as stream:
             digest.update(hashlib.file_digest(stream, "sha256").digest())
@@ -69,7 +70,8 @@ def content_name(name: str) -> str:
         return name
     # A model of ours has a recipe in its folder; a table of features has the names of its rows beside it.
     files = sorted(path.glob("*.toml")) if path.is_dir() else [path, *sorted(path.parent.glob("*.json"))]
-    contents = f"{folder_name(path) if path.is_dir() else path.name}@{digest_of(*files).hex()[:16]}"
+    graphs = [path / name for name in files_in(path)] if path.is_dir() else []
+    contents = f"{folder_name(path, graphs) if path.is_dir() else path.name}@{digest_of(*files).hex()[:16]}"
     return contents + name.removeprefix(base)
 
 
@@ -153,10 +155,10 @@ def folder_of_model(name: str, ours: Sequence[str] = (), *, revision: str | None
     return folder
 
 
-def revised_name(name: str, folder: Path) -> str:
+def revised_name(name: str, folder: Path, files: Iterable[Path] = ()) -> str:
     """Return a name that changes with the weights: it has a digest of the files, or the revision on the hub."""
     name, _ = name_and_precision(name)
-    return folder_name(folder) if Path(name).is_dir() else f"{name}@{folder.name}"
+    return folder_name(folder, files) if Path(name).is_dir() else f"{name}@{folder.name}"
 
 
 def no_such_model(name: str, ours: Sequence[str], *, hub: bool = False, nor: str = "") -> FeatureError:
