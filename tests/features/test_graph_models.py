@@ -107,7 +107,8 @@ def test_long_texts_are_cut_with_their_last_token(tmp_path):
 def test_texts_of_gemma_s_tokenizer_are_in_small_letters(tmp_path):
     write_dual_graphs(tmp_path / "siglip", kind="siglip")
     name = str(tmp_path / "siglip")
-    assert not np.allclose(*load_text_backbone(name).encode(["A CAT", "a cat"]), atol=1e-3)
+    large, small = load_text_backbone(name).encode(["A CAT", "a cat"])
+    assert np.abs(large - small).max() > 0.01
     change(tmp_path / "siglip/tokenizer_config.json", tokenizer_class="GemmaTokenizer")
     np.testing.assert_array_equal(*load_text_backbone(name).encode(["A CAT", "a cat"]))
 

@@ -59,7 +59,7 @@ _SWITCHES = {
 """Older settings of sentence-transformers, to the names in ``_POOLINGS``."""
 
 _HIDDEN = ("last_hidden_state", "token_embeddings")
-_TYPES = {"tensor(float)": np.dtype(np.float32), "tensor(float16)": np.dtype(np.float16)}
+_TYPES: dict[str, np.dtype[Any]] = {"tensor(float)": np.dtype(np.float32), "tensor(float16)": np.dtype(np.float16)}
 
 
 class GraphModel:
