@@ -14,6 +14,7 @@ from iconotext.read import read, read_all
 from iconotext.system.lazy import lazy
 
 if TYPE_CHECKING:
+    from iconotext.corpus.link_rows import link_rows
     from iconotext.corpus.store import read_corpus, write_corpus
     from iconotext.encoders.encoder import load_encoder
     from iconotext.errors import IconotextError
@@ -34,6 +35,7 @@ __all__ = [
     "ReadSettings",
     "Sentence",
     "__version__",
+    "link_rows",
     "load_encoder",
     "read",
     "read_all",
@@ -57,6 +59,7 @@ __getattr__, __dir__ = lazy(
         "Linker": "iconotext.linker",
         "ReadSettings": "iconotext.read.settings",
         "Sentence": "iconotext.types",
+        "link_rows": "iconotext.corpus.link_rows",
         "load_encoder": "iconotext.encoders.encoder",
         "read_corpus": "iconotext.corpus.store",
         "save": "iconotext.report.outputs",

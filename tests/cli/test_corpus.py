@@ -370,7 +370,7 @@ def test_samples_are_read_to_the_place_where_they_are_cut_off(tmp_path, picture)
     tar = write_tar(tmp_path / "c.tar", {"a.txt": b"A dog. A cat.", "a.png": data, "b.txt": b"A tree.", "c.png": data})
     result = run("check", tar, status=1).stdout.splitlines()
     assert result == [
-        f"{tar}, sample 3, c: neither a .txt nor a .json with sentences",
+        f"{tar}, sample 3, c: neither a .txt nor a .json with sentences, or with texts and images",
         "note: 1 documents without images: they take no part in training",
         f"{tar} (webdataset): 3 documents, 1 problem",
     ]

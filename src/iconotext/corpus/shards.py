@@ -284,7 +284,7 @@ def _with_pictures(
         built = document_of(row, pictures, record.files)
         images = list(built.images)
         for n, each in enumerate(images):
-            if record.files and record.files[n] is not None:
+            if record.files and record.files[n] is not None and not address.endswith(".tar"):
                 images[n] = replace(each, member=Member(address, record.number, n))
             elif isinstance(each.file, bytes):
                 images[n] = replace(each, member=pictures.member(each.source))

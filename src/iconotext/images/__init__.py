@@ -19,7 +19,15 @@ import numpy as np
 from PIL import Image as Pillow
 
 from iconotext.errors import ImageError
-from iconotext.images.file import Decoder, decode_image, decode_pixels, drawing_time, image_decoder, image_size
+from iconotext.images.file import (
+    Decoder,
+    decode_image,
+    decode_page,
+    decode_pixels,
+    drawing_time,
+    image_decoder,
+    image_size,
+)
 from iconotext.system.worker import LimitError, run_isolated
 from iconotext.types import Image
 
@@ -105,6 +113,15 @@ def decode(file: Path | bytes, *, at_least: int | None = None, max_pixels: int =
         if isinstance(file, bytes):
             raise
         raise ImageError(f"{file}: {error}") from error
+
+
+def tiff_page(data: bytes, number: int) -> bytes:
+    """Return one page of a TIFF, from 0, as a PNG, with the limits of ``decode``.
+
+    Raises:
+        ImageError: It has no such page, is no picture, or cannot be decoded.
+    """
+    return _bounded(image_decoder(data), decode_page, data, number, MAX_PIXELS)
 
 
 def inspect(images: Sequence[Image], *, min_side: int = MIN_SIDE, max_pixels: int = MAX_PIXELS) -> tuple[Image, ...]:

@@ -262,7 +262,17 @@ def decode_image(file: Path | bytes, decoder: Decoder, at_least: int | None, max
         with _open_image(file, max_pixels) as image:
             if isinstance(image, JpegImageFile) and image.fp is not None:
                 check_scans(image.fp, image.layers, progressive="progressive" in image.info)
-            return upright_rgb(image, at_least, len(file) if isinstance(file, bytes) else file.stat().st_size)
+            return upright_rgb(image, at_least, _length(file))
+
+
+def decode_page(file: Path | bytes, decoder: Decoder, number: int, max_pixels: int) -> bytes:
+    """Return one page of a TIFF, from 0, as a PNG; see ``images.tiff_page``."""
+    page = io.BytesIO()
+    with _image_errors(), _open_image(file, max_pixels) as image:
+        image.seek(number)
+        _check_size(image.size, max_pixels)
+        upright_rgb(image, None, _length(file)).save(page, "PNG", compress_level=1)
+    return page.getvalue()
 
 
 def decode_pixels(
@@ -324,6 +334,10 @@ def _stream(file: Path | bytes) -> Iterator[_Stream]:
         raise ImageError(f"cannot be read: {one_line(error)}") from error
     with stream:
         yield stream
+
+
+def _length(file: Path | bytes) -> int:
+    return len(file) if isinstance(file, bytes) else file.stat().st_size
 
 
 def _contents(file: Path | bytes) -> bytes:

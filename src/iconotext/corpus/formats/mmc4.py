@@ -85,10 +85,11 @@ def _folder(path: Path) -> str:
 def _records(first: int, lines: Iterable[bytes], folder: str) -> Iterator[Record]:
     for number, value, problem in parse_lines(first, lines):
         place = f"line {number}"
-        yield _record(value, place, number, folder) if problem is None else Record(place, None, (problem,))
+        yield shard_record(value, place, number, folder) if problem is None else Record(place, None, (problem,))
 
 
-def _record(value: object, place: str, number: int, folder: str) -> Record:
+def shard_record(value: object, place: str, number: int, folder: str = "") -> Record:
+    """Return the record of a line; ``folder`` is the prefix of the names of its images."""
     try:
         shard = Shard.model_validate(value)
     except ValidationError as error:

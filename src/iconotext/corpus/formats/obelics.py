@@ -8,7 +8,6 @@ sentences.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
@@ -16,19 +15,16 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, StrictStr, ValidationError
 
+from iconotext.corpus.formats.interleaved import Page
 from iconotext.corpus.formats.table import table_columns, table_parts, write_table
 from iconotext.corpus.row import Part, Problem, Record, Row, json_of, parse_row, problems_of
 from iconotext.errors import CorpusError
-from iconotext.read.sentences import split_sentences
 from iconotext.system.strict_json import parse_json
 
 COLUMNS = ("images", "metadata", "general_metadata", "texts")
 
 NEXT_DOCUMENT = "END_OF_DOCUMENT_TOKEN_TO_BE_REPLACED"
 """Marker in a text before another document on the same page, at "read more" links."""
-
-LANGUAGE = "en"
-PARAGRAPHS = re.compile(r"\n\s*\n")
 
 
 def has_obelics_columns(names: Iterable[str]) -> bool:
@@ -64,64 +60,35 @@ class Columns(BaseModel):
 
 
 def _record(values: dict[str, Any], place: str) -> Record:
+    return obelics_page(values, place)[0]
+
+
+def obelics_page(values: dict[str, Any], place: str) -> tuple[Record, Page]:
+    """Return the record of a row, and the page that it was made of, which is empty if the row has problems."""
+    page = Page()
     try:
         columns = Columns.model_validate(values)
     except ValidationError as error:
-        return Record(place, None, problems_of(error, place))
+        return Record(place, None, problems_of(error, place)), page
     problems = tuple(Problem(place, field, message) for field, message in _misfits(columns))
     if problems:
-        return Record(place, None, problems)
-    entries, general = columns.metadata or [], columns.general_metadata or {}
-    page = _Page()
+        return Record(place, None, problems), page
+    metadata, general = columns.metadata or [None] * len(columns.images), columns.general_metadata or {}
+    entries, ends = list[dict[str, Any] | None](), list[int]()
     for number, (image, text) in enumerate(zip(columns.images, columns.texts, strict=True)):
         if image is not None:
-            page.image(image, entries[number] if entries else None)
-        elif text is not None:
-            page.text(text)
+            entry = metadata[number] if isinstance(metadata[number], dict) else None
+            entries.append(entry)
+            page.image(image, number, entry.get("alt_text") if entry else None)
+        for i, document in enumerate(text.split(NEXT_DOCUMENT) if text is not None else ()):
+            if i and page.sentences and ends[-1:] != [len(page.sentences)]:
+                ends.append(len(page.sentences))
+            page.text(document, number)
     address = general.get("url")
-    stored = {"general": general, "images": page.entries if any(page.entries) else None, "ends": page.ends}
-    row = {
-        "id": address if isinstance(address, str) and address else f"page-{place.rpartition(' ')[2]}",
-        "sentences": page.sentences,
-        "images": page.images,
-        "blocks": page.blocks,
-        "positions": page.positions,
-        "alts": page.alts if any(page.alts) else None,
-        "meta": {"obelics": {name: value for name, value in stored.items() if value}},
-    }
-    return parse_row(row, place)
-
-
-class _Page:
-    def __init__(self) -> None:
-        self.sentences: list[str] = []
-        self.blocks: list[int] = []
-        self.images: list[str] = []
-        self.positions: list[int] = []
-        self.alts: list[str | None] = []
-        self.entries: list[dict[str, Any] | None] = []
-        self.ends: list[int] = []
-        self._block = 0
-
-    def image(self, address: str, metadata: object) -> None:
-        self.images.append(address)
-        self.positions.append(len(self.sentences))
-        entry = metadata if isinstance(metadata, dict) else None
-        alt = entry.get("alt_text") if entry else None
-        self.alts.append(alt if isinstance(alt, str) and alt.strip() else None)
-        self.entries.append(entry)
-        self._block += 1
-
-    def text(self, piece: str) -> None:
-        for i, document in enumerate(piece.split(NEXT_DOCUMENT)):
-            if i and self.sentences and self.ends[-1:] != [len(self.sentences)]:
-                self.ends.append(len(self.sentences))
-            for paragraph in PARAGRAPHS.split(document):
-                words = " ".join(paragraph.split())
-                for start, end in split_sentences(words, LANGUAGE):
-                    self.sentences.append(words[start:end])
-                    self.blocks.append(self._block)
-                self._block += bool(words)
+    stored = {"general": general, "images": entries if any(entries) else None, "ends": ends}
+    name = address if isinstance(address, str) and address else f"page-{place.rpartition(' ')[2]}"
+    meta = {"obelics": {name: value for name, value in stored.items() if value}}
+    return parse_row(page.columns(name, meta), place), page
 
 
 def write_obelics(rows: Iterable[Row], path: Path, *, force: bool) -> int:

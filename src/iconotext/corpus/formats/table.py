@@ -113,7 +113,7 @@ def _records(path: Path, group: int, before: int, record: RecordOf, columns: Seq
                 raise CorpusError(f"{path}, {where}: cannot be read: {one_line(error)}") from error
             for values in rows:
                 number += 1
-                values, files = _without_files(values)
+                values, files = without_files(values)
                 line = record(values, f"row {number}")
                 yield replace(line, files=files, number=number - 1) if files else line
 
@@ -193,12 +193,12 @@ def files_of_row(file: Any, row: int) -> tuple[bytes | None, ...]:
             return ()
         for batch in table.iter_batches(batch_size=BATCH_ROWS, row_groups=[group], columns=["images"]):
             if row < batch.num_rows:
-                return _without_files(batch.slice(row, 1).to_pylist()[0])[1]
+                return without_files(batch.slice(row, 1).to_pylist()[0])[1]
             row -= batch.num_rows
     return ()
 
 
-def _without_files(values: dict[str, Any]) -> tuple[dict[str, Any], tuple[bytes | None, ...]]:
+def without_files(values: dict[str, Any]) -> tuple[dict[str, Any], tuple[bytes | None, ...]]:
     """Return the columns with the names of images, and the bytes of the images inside the row.
 
     Such an image is ``{"bytes", "path"}``, as in the Hugging Face library; without a path its name is its number.
@@ -243,7 +243,7 @@ RELATION = ["relation", "holds"]
 def parquet_parts(path: Path) -> Iterator[Part]:
     """Return the rows, in parts of one row group each; ``CorpusError`` names a missing or unknown column."""
     _check_columns(table_columns(path), path)
-    return table_parts(path, _record)
+    return table_parts(path, table_record)
 
 
 def write_parquet(rows: Iterable[Row], path: Path, *, force: bool) -> int:
@@ -287,7 +287,7 @@ def _check_columns(columns: list[str], path: Path) -> None:
             raise CorpusError(f"{path}, field {name}: there are two columns of this name")
 
 
-def _record(values: dict[str, Any], place: str) -> Record:
+def table_record(values: dict[str, Any], place: str) -> Record:
     """Parse a row; null counts as a missing field, and ``meta`` and ``relations`` have their Parquet forms."""
     values = {name: value for name, value in values.items() if value is not None}
     meta = values.get("meta")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import tarfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
+from iconotext.corpus.formats.interleaved import Page, is_mint, mint_files, mint_page
 from iconotext.corpus.row import Part, Problem, Record, Row, parse_row
 from iconotext.errors import CorpusError, one_line
 from iconotext.read.sentences import split_sentences
@@ -208,24 +210,56 @@ def sample_records(tar: Tar) -> Iterator[Record]:
     ``.json`` may be a row of our corpora, in which ``id`` and ``images`` are optional; else the sentences are in
     ``.txt``. ``images`` are names of members, or suffixes of the sample's own name (``0.jpg``); without them, the
     pictures of the sample are used in the order of the archive. Keys that are not columns (``url``, ``caption``) are in
-    ``meta.sample``.
+    ``meta.sample``. A ``.json`` with ``texts`` and ``images`` is a document of MINT-1T (``formats.interleaved``).
     """
     for number, (key, parts) in enumerate(tar.samples(), 1):
-        place = f"sample {number}, {key}"
-        try:
-            yield parse_row(_values(tar, key, parts), place)
-        except (ValueError, CorpusError) as error:
-            yield Record(place, None, (Problem(place, None, one_line(error)),))
+        yield sample_page(tar, key, parts, f"sample {number}, {key}")[0]
 
 
-def _values(tar: Tar, key: str, parts: dict[str, str]) -> dict[str, Any]:
-    values = parse_json(tar.read(parts["json"]).decode()) if "json" in parts else {}
-    if not isinstance(values, dict):
-        raise ValueError("its .json is no object")
+class Members(Protocol):
+    """The members of a sample, or of a tar with many."""
+
+    def __contains__(self, name: object, /) -> bool:
+        """Whether a member has exactly this name."""
+
+    def read(self, name: str, /) -> bytes:
+        """Return the bytes of a member."""
+
+
+def sample_page(members: Members, key: str, parts: Mapping[str, str], place: str) -> tuple[Record, Page | None]:
+    """Return the record of a sample, see ``sample_records``, and the page that a document of MINT-1T was made of.
+
+    Args:
+        key: Name of the sample.
+        parts: Suffix to name of each of its members, in the order of the archive.
+        place: For messages.
+    """
+    try:
+        values = parse_json(members.read(parts["json"]).decode()) if "json" in parts else {}
+        if not isinstance(values, dict):
+            raise ValueError("its .json is no object")
+        if "sentences" not in values and is_mint(values):
+            page = mint_page(values)
+            meta = {"sample": {name: value for name, value in values.items() if name not in ("texts", "images")}}
+            files = mint_files(page.images, parts, members.read)
+            page.images = [  # "page_3_image_85" would count as a file name that somebody chose
+                parts.get(name, name) if file is None else f"image-{number}"
+                for number, (name, file) in enumerate(zip(page.images, files, strict=True))
+            ]
+            record = parse_row(page.columns(key, meta), place)
+            return replace(record, files=tuple(files) if any(files) else ()), page
+        return parse_row(_values(members, key, parts, values), place), None
+    except (ValueError, CorpusError) as error:
+        return Record(place, None, (Problem(place, None, one_line(error)),)), None
+
+
+def _values(members: Members, key: str, parts: Mapping[str, str], values: dict[str, Any]) -> dict[str, Any]:
     images = [name for suffix, name in parts.items() if is_picture(suffix)]
     if "sentences" in values:
         if isinstance(named := values.get("images"), list):
-            images = [parts.get(name, name) if isinstance(name, str) and name not in tar else name for name in named]
+            images = [
+                parts.get(name, name) if isinstance(name, str) and name not in members else name for name in named
+            ]
             values = values | {"images": images}
         others = {name: value for name, value in values.items() if name not in Row.model_fields}
         columns = {name: value for name, value in values.items() if name in Row.model_fields}
@@ -233,8 +267,8 @@ def _values(tar: Tar, key: str, parts: dict[str, str]) -> dict[str, Any]:
             columns["meta"] = {"sample": others, **meta}
         return {"id": key, "images": images, **columns}
     if "txt" not in parts:
-        raise ValueError("neither a .txt nor a .json with sentences")
-    text = " ".join(tar.read(parts["txt"]).decode().split())
+        raise ValueError("neither a .txt nor a .json with sentences, or with texts and images")
+    text = " ".join(members.read(parts["txt"]).decode().split())
     return {
         "id": key,
         "sentences": [text[start:end] for start, end in split_sentences(text, "en")],

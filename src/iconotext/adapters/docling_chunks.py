@@ -1,0 +1,91 @@
+"""docling: a chunker whose chunks keep their pictures; docling brings what it needs, or ``docling-core[chunking]``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from iconotext.adapters.docling import document
+from iconotext.errors import MissingPackageError
+from iconotext.excerpts import CHUNK_WORDS, Chunk
+from iconotext.linker import Linker
+from iconotext.report.chunks import chunks
+
+try:
+    from docling_core.transforms.chunker import BaseChunker, DocChunk, DocMeta
+except ModuleNotFoundError as error:
+    raise MissingPackageError(
+        f"iconotext.adapters.docling_chunks needs {error.name}, which is not installed: pip install "
+        '"docling-core[chunking]"'
+    ) from error
+from docling_core.types.doc import DocItem, DoclingDocument, PictureItem, RefItem
+
+
+class PictureMeta(DocMeta):
+    """What docling says of a chunk, and its pictures.
+
+    Attributes:
+        pictures: For each picture ``ref`` (of the item in the document), ``caption``, ``confidence`` of its links with
+            the chunk (None if it only stands there) and ``sentences``, those of the chunk that it belongs to.
+    """
+
+    pictures: list[dict[str, Any]] = Field(default_factory=list)
+    excluded_embed: ClassVar[list[str]] = [*DocMeta.excluded_embed, "pictures"]
+    excluded_llm: ClassVar[list[str]] = [*DocMeta.excluded_llm, "pictures"]
+
+
+class PictureChunker(BaseChunker):
+    """Divides a document of docling into chunks, each picture in the chunk of its sentences, as ``report.chunks`` does.
+
+    Attributes:
+        words: Maximum length of a chunk in words.
+        folder: Folder to which paths of pictures are relative, if they are not inside the document.
+    """
+
+    words: int = CHUNK_WORDS
+    folder: Path = Path()
+
+    @cached_property
+    def _linker(self) -> Linker:
+        return Linker.load()
+
+    def chunk(self, dl_doc: DoclingDocument, **kwargs: Any) -> Iterator[DocChunk]:
+        """Yield the chunks; those without any text have the captions of their pictures as text.
+
+        Raises:
+            DocumentError: The references of the document lead nowhere.
+        """
+        linked = self._linker.link(document(dl_doc, self.folder / f"{dl_doc.name}.json"))
+        refs = linked.document.meta["docling"]
+        for each in chunks(linked, self.words):
+            names = [name for of in refs["sentences"][each.first : each.last + 1] for name in of]
+            names += [refs["pictures"][image.image][0] for image in each.images]
+            items = [RefItem(cref=name).resolve(dl_doc) for name in dict.fromkeys(names)]
+            yield DocChunk(
+                text=each.text or "\n".join(filter(None, (image.caption for image in each.images))),
+                meta=PictureMeta(
+                    doc_items=[item for item in items if isinstance(item, DocItem)],
+                    headings=list(each.headings) or None,
+                    origin=dl_doc.origin,
+                    pictures=list(_pictures(each, refs["pictures"])),
+                ),
+            )
+
+
+def pictures_of(chunk: DocChunk) -> list[PictureItem]:
+    """Return the pictures of a chunk of docling, in the order of the document."""
+    return [item for item in chunk.meta.doc_items if isinstance(item, PictureItem)]
+
+
+def _pictures(chunk: Chunk, refs: list[list[str]]) -> Iterator[dict[str, Any]]:
+    for image in chunk.images:
+        yield {
+            "ref": refs[image.image][0],
+            "caption": image.caption,
+            "confidence": image.confidence,
+            "sentences": [quote.text for quote in image.sentences],
+        }

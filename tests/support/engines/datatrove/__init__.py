@@ -1,0 +1,1 @@
+"""datatrove: a step is an object with ``run``, from documents to documents."""
