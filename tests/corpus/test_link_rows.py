@@ -40,7 +40,7 @@ def data(pictures):
 
 def first(row):
     """The strongest link of each picture of a row: its number to the number of the text, and the sentence."""
-    best = {}
+    best: dict[int, tuple[int | None, str]] = {}
     for link in row["iconotext_links"]:
         best.setdefault(link["image"], (link["text"], link["sentence"]))
     return best

@@ -38,6 +38,12 @@ class PictureMeta(DocMeta):
     excluded_llm: ClassVar[list[str]] = [*DocMeta.excluded_llm, "pictures"]
 
 
+class PictureChunk(DocChunk):
+    """A chunk of docling with the pictures that belong to it."""
+
+    meta: PictureMeta
+
+
 class PictureChunker(BaseChunker):
     """Divides a document of docling into chunks, each picture in the chunk of its sentences, as ``report.chunks`` does.
 
@@ -53,7 +59,7 @@ class PictureChunker(BaseChunker):
     def _linker(self) -> Linker:
         return Linker.load()
 
-    def chunk(self, dl_doc: DoclingDocument, **kwargs: Any) -> Iterator[DocChunk]:
+    def chunk(self, dl_doc: DoclingDocument, **kwargs: Any) -> Iterator[PictureChunk]:
         """Yield the chunks; those without any text have the captions of their pictures as text.
 
         Raises:
@@ -65,7 +71,7 @@ class PictureChunker(BaseChunker):
             names = [name for of in refs["sentences"][each.first : each.last + 1] for name in of]
             names += [refs["pictures"][image.image][0] for image in each.images]
             items = [RefItem(cref=name).resolve(dl_doc) for name in dict.fromkeys(names)]
-            yield DocChunk(
+            yield PictureChunk(
                 text=each.text or "\n".join(filter(None, (image.caption for image in each.images))),
                 meta=PictureMeta(
                     doc_items=[item for item in items if isinstance(item, DocItem)],

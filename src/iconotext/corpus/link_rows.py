@@ -82,8 +82,8 @@ def link_rows(
                 problems[sample.rows[number]].append(f"{image.source}: {image.problem}")
         for number, link in _links(sample, linked):
             links[number].append(link)
-    linked: Batch = _with_columns(batch, links, problems)
-    return linked
+    returned: Batch = _with_columns(batch, links, problems)
+    return returned
 
 
 def _links(sample: Sample, linked: LinkedDocument) -> Iterable[tuple[int, dict[str, Any]]]:
