@@ -22,7 +22,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from iconotext.alt_text.drafts import make_drafts
-from iconotext.alt_text.language import same, without_label, words
+from iconotext.check.language import same, without_label, words
 from iconotext.corpus.store import read_corpus, read_rows
 from iconotext.linker import Linker, LinkSettings
 from iconotext.read import read_all

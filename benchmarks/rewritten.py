@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from iconotext.evidence.reference import unlabelled
+from iconotext.evidence.labels import unlabelled
 from iconotext.types import Document, Image, Sentence
 
 SECTION = 5

@@ -42,6 +42,7 @@ LAYERS = [
     "run",
     "place",
     "linker",
+    "check",
     "alt_text",
     "adapters",
     "corpus",
@@ -158,6 +159,7 @@ def test_tests_do_not_import_from_one_another():
 ROOMS = {
     "iconotext": "index",
     "iconotext.alt_text": "alt_text",
+    "iconotext.check": "check",
     "iconotext.corpus": "corpus",
     "iconotext.library": "library",
     "iconotext.evaluate": "evaluate",

@@ -108,7 +108,7 @@ def test_a_measurement_needs_gold_links(inputs):
 
 GUIDES = (
     "README.md",
-    *(f"docs/{name}.md" for name in ("link", "context", "alt-text", "search", "corpora", "evaluate")),
+    *(f"docs/{name}.md" for name in ("link", "context", "check", "alt-text", "search", "corpora", "evaluate")),
 )
 """Guides whose Python runs on the documents of this test."""
 

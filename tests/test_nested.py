@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import iconotext
-from iconotext.alt_text.audit import read_baseline
 from iconotext.alt_text.drafts import read_drafts
+from iconotext.check.audit import read_baseline
 from iconotext.cli.config import _parsed
 from iconotext.corpus.shard_results import SETUP, find_result, has_no_links
 from iconotext.encoders.coherence_relations import SETTINGS_FILE, read_refinement

@@ -23,9 +23,9 @@ from iconotext.types import Document
 SOURCE = Path(iconotext.__file__).parent
 TESTS = Path(__file__).parent
 LIMITS = {
-    "lines of src": 78_200,
-    "modules of src": 364,
-    "lines of tests": 61_050,
+    "lines of src": 79_000,
+    "modules of src": 368,
+    "lines of tests": 61_150,
     "modules that a document enters while it is linked": 14,
     "modules that a query enters while a library is searched": 8,
 }

@@ -12,7 +12,7 @@ COMMANDS = {
     "link": 1,
     "context": 1,
     "chunks": 1,
-    "alt-text check": 2,  # its 1 says that something is to be mended
+    "check": 2,  # its 1 says that something is to be mended
     "alt-text draft": 1,
     "library add lib": 1,
     "corpus build folder --output c.jsonl --source": 1,

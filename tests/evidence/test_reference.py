@@ -3,16 +3,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from iconotext.evidence.labels import Label, cited_labels, is_caption, own_labels, unlabelled
 from iconotext.evidence.reference import (
     DIRECTED,
     EXPLICIT,
     VAGUE,
-    Label,
-    cited_labels,
-    is_caption,
-    own_labels,
     reference_evidence,
-    unlabelled,
 )
 from iconotext.types import Document, Image, Sentence
 from tests.support.linking import document

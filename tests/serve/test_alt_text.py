@@ -24,9 +24,13 @@ def test_it_finds_what_the_command_finds_and_drafts_the_same(writer, folder):
     found = described(writer, document)
     tram, boat, bridge = found["pictures"]
     assert [tram["missing"], boat["missing"], bridge["missing"]] == [True, False, False]
-    assert [[each["rule"] for each in one["findings"]] for one in found["pictures"]] == [["empty"], ["file-name"], []]
+    assert [[each["rule"] for each in one["findings"]] for one in found["pictures"]] == [
+        ["alt-empty"],
+        ["alt-file-name"],
+        [],
+    ]
     assert tram["where"] == "line 5, column 1"
-    checked = program.run("alt-text", "check", folder, status=1).output
+    checked = program.run("check", folder, status=1).output
     for one in (tram, boat):
         assert " ".join(one["findings"][0]["message"].split()) in " ".join(checked.split())
     drafted = program.run("alt-text", "draft", folder, "--quiet", "--json").stdout

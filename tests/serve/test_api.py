@@ -77,14 +77,14 @@ def test_alternative_texts_are_checked_and_drafted(server, article, files):
     text = text.replace("A red boat lies in the harbour.", "The picture below shows a red boat in the harbour.")
     sent = article | {"trip/article.md": text.encode()}
     (files / "trip/article.md").write_text(text)
-    found = send(server, sent, "alt-text?skip=caption")
+    found = send(server, sent, "check?skip=caption&draft=true")
     assert [each | {"new": True} for each in found["findings"]] == printed(
-        "alt-text", "check", ".", "--skip", "caption", "--json", status=1
+        "check", ".", "--skip", "caption", "--json", status=1
     )
     assert found["findings"]
     assert found["drafts"] == printed("alt-text", "draft", ".", "--json")
     assert found["failed"] == []
-    assert send(server, sent, "alt-text?draft=false") == send(server, sent, "alt-text") | {"drafts": []}
+    assert send(server, sent, "check") == send(server, sent, "check?draft=true") | {"drafts": []}
 
 
 def test_what_cannot_be_answered_says_why(server, article):
@@ -211,7 +211,7 @@ def test_a_client_made_of_the_description_asks(server, article):
     first, _ = client._.programs_context(parameters={"words": 12}, data=sent)
     assert (first.document, first.by) == ("article", "links")
     assert any(each.images for each in client._.programs_chunks(parameters={"words": 9}, data=sent))
-    assert client._.programs_alt_text(data=sent).failed == []
+    assert client._.programs_check(data=sent).failed == []
     made = client._.collections_drop(data=sent)
     found = wait_for(lambda: _done(client._.collections_one(parameters={"collection": made.id})))
     assert [each.state for each in found.documents] == ["done"]

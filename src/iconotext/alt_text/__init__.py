@@ -1,4 +1,4 @@
-"""Alternative texts: the check of existing ones, drafts of missing ones, and writing them into documents."""
+"""Alternative texts: drafts of missing ones, and writing them into documents."""
 
 from __future__ import annotations
 
@@ -7,34 +7,16 @@ from typing import TYPE_CHECKING
 from iconotext.system.lazy import lazy
 
 if TYPE_CHECKING:
-    from iconotext.alt_text.audit import Checked, check
     from iconotext.alt_text.drafts import Draft, make_drafts, read_drafts
-    from iconotext.alt_text.rules import AltTextSettings, Finding
     from iconotext.alt_text.writing import Change, plan_change, unified_diff, write_change
 
-__all__ = [
-    "AltTextSettings",
-    "Change",
-    "Checked",
-    "Draft",
-    "Finding",
-    "check",
-    "make_drafts",
-    "plan_change",
-    "read_drafts",
-    "unified_diff",
-    "write_change",
-]
+__all__ = ["Change", "Draft", "make_drafts", "plan_change", "read_drafts", "unified_diff", "write_change"]
 
 __getattr__, __dir__ = lazy(
     __name__,
     {
-        "AltTextSettings": "iconotext.alt_text.rules",
         "Change": "iconotext.alt_text.writing",
-        "Checked": "iconotext.alt_text.audit",
         "Draft": "iconotext.alt_text.drafts",
-        "Finding": "iconotext.alt_text.rules",
-        "check": "iconotext.alt_text.audit",
         "make_drafts": "iconotext.alt_text.drafts",
         "plan_change": "iconotext.alt_text.writing",
         "read_drafts": "iconotext.alt_text.drafts",

@@ -11,9 +11,10 @@ from dataclasses import dataclass, fields
 
 from iconotext.alt_text.captioner import Captioner, NoReply, Reply
 from iconotext.alt_text.drafts import Draft, is_without_alt, present_texts
-from iconotext.alt_text.picture import Picture, Place
 from iconotext.alt_text.prompt import CANNOT_TELL, Prompt, prompts
-from iconotext.alt_text.rules import IMAGE_OF, AltTextSettings, Gallery, broken_rules
+from iconotext.check.alt_texts import IMAGE_OF
+from iconotext.check.page import Page, Picture, Place
+from iconotext.check.rules import CheckSettings, broken_rules
 from iconotext.excerpts import Quote
 from iconotext.plain_text import readable
 from iconotext.types import LinkedDocument
@@ -140,7 +141,8 @@ def _problems(linked: LinkedDocument, texts: Mapping[int, str]) -> dict[int, str
         for number, image in enumerate(document.images)
     ]
     broken: dict[int, str] = {}
-    for picture, _, message in broken_rules(Gallery(pictures, lambda picture: False), AltTextSettings()):
-        if picture.index in texts:
+    page = Page(document.place or document.id, "html", pictures)
+    for picture, _, message in broken_rules(page, CheckSettings(rules=("alt",))):
+        if isinstance(picture, Picture) and picture.index in texts:
             broken.setdefault(picture.index, message)
     return broken

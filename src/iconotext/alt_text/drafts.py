@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from iconotext.alt_text.language import same, sentences, without_label, words
+from iconotext.check.language import same, sentences, without_label, words
 from iconotext.errors import SettingError
-from iconotext.evidence.reference import cited_labels
+from iconotext.evidence.labels import cited_labels
 from iconotext.excerpts import Quote
 from iconotext.plain_text import readable
 from iconotext.report.context import Excerpts

@@ -21,7 +21,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
 
-from iconotext.alt_text.picture import FORMATS, FORMATS_AND
+from iconotext.check.page import FORMATS, FORMATS_AND
 from iconotext.errors import DocumentError, OutputError
 from iconotext.plain_text import counted
 from iconotext.read import ReadSettings, read_flows, read_isolated

@@ -1,4 +1,4 @@
-"""``iconotext alt-text``: the commands ``check`` and ``draft`` for the alternative texts of documents."""
+"""``iconotext alt-text``: drafts of the alternative texts of documents."""
 
 from __future__ import annotations
 
@@ -11,17 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from iconotext.alt_text.audit import FAILED, audit
 from iconotext.alt_text.captioner import CaptionerSettings
-from iconotext.alt_text.picture import FORMATS_AND, FORMATS_OR
-from iconotext.alt_text.rules import AltTextSettings
+from iconotext.check.page import FORMATS_AND, FORMATS_OR
 from iconotext.cli.common import check_unused, known_errors
 from iconotext.cli.excerpts import Linking
 from iconotext.cli.link import RunSettings, linked_documents
 from iconotext.cli.options import (
-    READING,
     Download,
-    Fields,
     Json,
     Model,
     Quiet,
@@ -58,53 +54,6 @@ CAPTIONING = Fields(
     more={"url": {"metavar": "URL"}, "model": {"metavar": "NAME"}},
 )
 """Which vision model is asked."""
-
-
-@settings_options
-def check(
-    paths: Annotated[
-        list[str],
-        typer.Argument(metavar="PATH", help=f"{FORMATS_OR} files, or folders of them.", show_default=False),
-    ],
-    checking: Annotated[
-        AltTextSettings,
-        Fields(more={"rules": {"metavar": "RULE,..."}, "skip": {"metavar": "RULE,..."}}),
-    ],
-    reading: Annotated[
-        ReadSettings,
-        Fields(only=("root", "include", "exclude", "max_bytes"), more=READING.more),
-    ],
-    json: Json = False,
-    sarif: Annotated[
-        Path | None, option("--sarif", metavar="FILE", help="Write the findings as SARIF 2.1.0, too.")
-    ] = None,
-    baseline: Annotated[
-        Path | None, option("--baseline", metavar="FILE", help="Findings that are known: only others count.")
-    ] = None,
-    write_baseline: Annotated[
-        bool, typer.Option("--write-baseline", help="Write all findings into the baseline.")
-    ] = False,
-) -> None:
-    """Find pictures without alternative text, or with one that serves nobody: a file name, the caption again.
-
-    Ends with status 1 if there is something new to mend, and with 2 if a document cannot be read. No model is asked,
-    and no picture is looked at but for its size.
-
-    **Examples**
-
-    - `iconotext alt-text check docs/`
-    - `iconotext alt-text check docs/ --skip long,image-of --sarif found.sarif`
-    - `iconotext alt-text check docs/ --baseline known.json --write-baseline`
-    """
-    with known_errors(status=FAILED):
-        result = audit(
-            paths, checking, reading, as_json=json, sarif=sarif, baseline=baseline, make_baseline=write_baseline
-        )
-        if result.output:
-            say(result.output)
-        for line in result.messages:
-            complain(line)
-    sys.exit(result.status)
 
 
 Captioning = Annotated[CaptionerSettings, CAPTIONING]

@@ -74,8 +74,8 @@ COMMANDS = (
     Command("context", "Give for each picture the sentences that speak about it.", "excerpts:context"),
     Command("chunks", "Cut documents into chunks for retrieval, with their pictures.", "excerpts:chunks"),
     Command("place", "Place pictures in a text that has none, each at its sentence.", "place:place"),
-    Command("alt-text", "Check the alternative texts of documents, and draft those that are missing."),
-    Command("alt-text check", "Find pictures without alternative text, or with a poor one.", "alt_text:check"),
+    Command("check", "Find what is wrong with the pictures of documents.", "check:check"),
+    Command("alt-text", "Draft alternative texts that are missing."),
     Command("alt-text draft", "Draft alternative texts for pictures that have none.", "alt_text:draft"),
     Command("demo", "Write an example article with photographs and link it.", "demo:demo", "demo"),
     Command(
@@ -143,7 +143,7 @@ SHOWN = {
     "context": "words output evidence relations root include exclude fetch json prompt model quiet",
     "chunks": "words output evidence relations root include exclude fetch json model quiet",
     "place": "min-confidence most output json evidence root include exclude fetch model",
-    "alt-text check": "rules skip empty max-length root include exclude json sarif baseline write-baseline",
+    "check": "rules skip far empty max-length root include exclude json sarif baseline write-baseline",
     "alt-text draft": "captioner captioner-model allow-remote max-pictures max-tokens write accept from yes json model "
     "root include exclude fetch quiet",
     "serve": "root data library study write host port allow model browser",
@@ -159,7 +159,7 @@ SHOWN = {
 }
 """The options of commands with many that stand at the top of their help; the others stand under ``MORE``."""
 
-READS = frozenset({"link", "context", "chunks", "place", "alt-text", "demo"})
+READS = frozenset({"link", "context", "chunks", "place", "check", "alt-text", "demo"})
 """Commands that read documents, so that the process that reads them can start early."""
 
 MANAGES = frozenset({"serve", "train", "reproduce", "scale", "mcp"})

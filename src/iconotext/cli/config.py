@@ -32,7 +32,7 @@ OF_A_PROJECT = frozenset(
     {f"link.{name}" for name in ("to", "select", "evidence", "min-confidence", "explain", "include", "exclude")}
     | {f"{command}.{name}" for command in ("link", "library.add") for name in ("language", "captions", "epub", "k")}
     | {"link.min-side", "library.add.min-side", "link.quiet", "link.verbose"}
-    | {f"alt-text.check.{name}" for name in ("rules", "skip", "empty", "large", "max-length", "include", "exclude")}
+    | {f"check.{name}" for name in ("rules", "skip", "empty", "large", "max-length", "far", "include", "exclude")}
     | {"search.top", "search.relation", "search.json"}
 )
 """Options that the file of a project may set."""

@@ -31,10 +31,10 @@ from annotated_types import Ge, Le
 from pydantic import BaseModel
 
 from iconotext.cli.common import known_errors
-from iconotext.decide.settings import Choices
 from iconotext.linker import LinkSettings
 from iconotext.read import ReadSettings
 from iconotext.recipe.toml import make_settings
+from iconotext.system.plugins import Choices
 
 
 def complete_models() -> list[tuple[str, str]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
@@ -15,14 +13,8 @@ from iconotext.evidence.kinds import (
     chosen_evidence,
     evidence_names,
 )
+from iconotext.system.plugins import Choices
 from iconotext.types import Evidence, Required
-
-
-@dataclass(frozen=True)
-class Choices:
-    """In ``Annotated``: the texts that a value may be, where other packages may add some."""
-
-    names: Callable[[], tuple[str, ...]]
 
 
 class LinkSettings(BaseModel):

@@ -21,8 +21,8 @@ from iconotext.evaluate.metrics import ORDER_METRICS
 from iconotext.evaluate.score_documents import UnseenImages, random_scores
 from iconotext.evaluate.statistics import RESAMPLINGS, bootstrap_intervals
 from iconotext.evidence.caption import texts_of
+from iconotext.evidence.labels import unlabelled
 from iconotext.evidence.layout import places
-from iconotext.evidence.reference import unlabelled
 from iconotext.evidence.words import stems
 from iconotext.features.ocr import with_lines
 from iconotext.similarity.matching import best_matching

@@ -28,7 +28,7 @@ class FlowImage:
         part: The chapter of an EPUB that contains it.
         decorative: Whether the source marks it as decoration.
         linked: Whether it is the only content of a link.
-        sides: Width and height given in the source, in pixels.
+        sides: Width and height at which the source shows it, in pixels, each None if not given; None without both.
     """
 
     sources: tuple[str, ...]
@@ -44,7 +44,7 @@ class FlowImage:
     part: str | None = None
     decorative: bool = False
     linked: bool = False
-    sides: tuple[int, int] | None = None
+    sides: tuple[int | None, int | None] | None = None
 
 
 @dataclass(slots=True)

@@ -290,9 +290,10 @@ def _place(element: Element) -> int | None:
     return int(mark) if mark.isascii() and mark.isdigit() else None
 
 
-def _sides(element: Element) -> tuple[int, int] | None:
-    width, height = ((element.get(name) or "").removesuffix("px") for name in ("width", "height"))
-    return (int(width), int(height)) if _PIXELS.fullmatch(width) and _PIXELS.fullmatch(height) else None
+def _sides(element: Element) -> tuple[int | None, int | None] | None:
+    given = ((element.get(name) or "").removesuffix("px") for name in ("width", "height"))
+    width, height = (int(side) if _PIXELS.fullmatch(side) else None for side in given)
+    return None if width is height is None else (width, height)
 
 
 def image_sources(element: Element) -> tuple[str, ...]:

@@ -23,8 +23,8 @@ from iconotext.serve.store import Store
 from iconotext.system.files import open_atomic
 
 if TYPE_CHECKING:
-    from iconotext.alt_text.rules import Finding
     from iconotext.alt_text.writing import Change
+    from iconotext.check.rules import Finding
     from iconotext.excerpts import Quote
     from iconotext.report.embedded import Embedded
     from iconotext.types import Image, LinkedDocument
@@ -162,10 +162,10 @@ def to_describe(linked: LinkedDocument, place: Place, sha256: str, shown: Mappin
     Returns:
         JSON data: ``alt_text.DescribedOut`` without people's decisions.
     """
-    from iconotext.alt_text.audit import broken_by_picture
     from iconotext.alt_text.drafts import is_without_alt, make_drafts
-    from iconotext.alt_text.picture import FORMATS, FORMATS_AND
-    from iconotext.alt_text.rules import AltTextSettings
+    from iconotext.check.audit import check_page
+    from iconotext.check.page import FORMATS, FORMATS_AND, Picture
+    from iconotext.check.rules import CheckSettings
     from iconotext.read.format import file_format
     from iconotext.report.context import contexts
 
@@ -179,13 +179,13 @@ def to_describe(linked: LinkedDocument, place: Place, sha256: str, shown: Mappin
         format_ = file_format(path, reading)[0]
         if format_ not in FORMATS:
             raise DocumentError(f"alternative texts are checked in and written into {FORMATS_AND} only")
-        pictures, found = broken_by_picture(path, AltTextSettings(), reading, within=Path(place.within))
+        page, found = check_page(path, CheckSettings(rules=("alt",)), reading, within=Path(place.within))
         at = {image.at: number for number, image in enumerate(images) if image.at is not None}
         # Pictures in the menus of a web page are checked too, although they are not pictures of the document.
-        numbers = {p.index: at.get(p.place.at or -1) if format_ == "html" else p.index for p in pictures}
-        where = {number: _where(p.place) for p in pictures if (number := numbers[p.index]) is not None}
+        numbers = {p.index: at.get(p.place.at or -1) if format_ == "html" else p.index for p in page.pictures}
+        where = {number: _where(p.place) for p in page.pictures if (number := numbers[p.index]) is not None}
         for picture, finding in found:
-            number = numbers[picture.index]
+            number = numbers[picture.index] if isinstance(picture, Picture) else None
             (elsewhere if number is None else broken.setdefault(number, [])).append(finding)
     except DocumentError as error:
         unchecked = str(error).replace(f"{path}: ", "").replace(str(path), path.name)

@@ -18,7 +18,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 
 from iconotext import __version__
 from iconotext.alt_text.drafts import Draft
-from iconotext.alt_text.rules import AltTextSettings, Finding
+from iconotext.check.rules import CheckSettings, Finding
 from iconotext.decide.settings import LinkSettings
 from iconotext.errors import IconotextError
 from iconotext.excerpts import CHUNK_WORDS, CONTEXT_WORDS
@@ -44,7 +44,7 @@ machine, or are its limits."""
 
 CONTEXTS = ("evidence", "habit", "k")
 LINKING = (*CONTEXTS, "select", "min_confidence", "max_false", "promise", "explain")
-CHECKING = tuple(AltTextSettings.model_fields)
+CHECKING = tuple(CheckSettings.model_fields)
 
 
 class Health(Described):
@@ -54,8 +54,8 @@ class Health(Described):
     version: str
 
 
-class AltTextsOut(Described):
-    """Problems of alternative texts, and proposals for missing ones."""
+class CheckOut(Described):
+    """What is wrong with pictures, and proposals for missing alternative texts."""
 
     findings: list[Finding]
     drafts: list[Draft]
@@ -83,15 +83,15 @@ if TYPE_CHECKING:
     LinkIn = BaseModel
     ContextIn = BaseModel
     ChunksIn = BaseModel
-    AltTextIn = BaseModel
+    CheckIn = BaseModel
 else:
     relations = Literal["default", "none"], LinkSettings.model_fields["relations"]
     _excerpts = {ReadSettings: READING, LinkSettings: CONTEXTS}
     LinkIn = _query("LinkIn", {ReadSettings: READING, LinkSettings: LINKING}, relations=relations)
     ContextIn = _query("ContextIn", _excerpts, relations=relations, words=(int, Field(CONTEXT_WORDS, ge=1, le=100_000)))
     ChunksIn = _query("ChunksIn", _excerpts, relations=relations, words=(int, Field(CHUNK_WORDS, ge=1, le=100_000)))
-    draft = bool, Field(True, description="Make drafts, too: the documents are linked for that.")
-    AltTextIn = _query("AltTextIn", {AltTextSettings: CHECKING, LinkSettings: CONTEXTS}, draft=draft)
+    draft = bool, Field(False, description="Draft alternative texts, too: the documents are linked for that.")
+    CheckIn = _query("CheckIn", {CheckSettings: CHECKING, LinkSettings: CONTEXTS}, draft=draft)
 
 
 def health() -> Health:
@@ -123,10 +123,10 @@ async def chunks(jobs: TheJobs, request: Request, asked: Annotated[ChunksIn, Que
     return await _answer(jobs, request, asked, request_work.chunks, _of(asked, "words"))
 
 
-async def alt_text(jobs: TheJobs, request: Request, asked: Annotated[AltTextIn, Query()]) -> Response:
-    """Problems of alternative texts, and drafts, as the commands ``alt-text`` give them."""
-    checking = _settings(AltTextSettings, asked)
-    return await _answer(jobs, request, asked, request_work.alt_texts, checking, _of(asked, "draft"))
+async def check(jobs: TheJobs, request: Request, asked: Annotated[CheckIn, Query()]) -> Response:
+    """What is wrong with pictures, as ``iconotext check`` finds it, and drafts of alternative texts."""
+    checking = _settings(CheckSettings, asked)
+    return await _answer(jobs, request, asked, request_work.checked, checking, _of(asked, "draft"))
 
 
 def _of(asked: BaseModel, name: str) -> Any:

@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from iconotext.alt_text.rules import AltTextSettings
+from iconotext.check.rules import CheckSettings
 from iconotext.decide.settings import LinkSettings
 from iconotext.errors import DocumentError
 from iconotext.linker import Linker
@@ -77,11 +77,11 @@ def chunks(upload: Upload, words: int) -> Reply:
     )
 
 
-def alt_texts(upload: Upload, checking: AltTextSettings, draft: bool) -> Reply:
-    """Problems of alternative texts, and drafts, as ``alt-text check`` and ``alt-text draft`` print them."""
-    from iconotext.alt_text.audit import check
+def checked(upload: Upload, checking: CheckSettings, draft: bool) -> Reply:
+    """Findings and drafts, as ``check`` and ``alt-text draft`` print them."""
     from iconotext.alt_text.drafts import make_drafts, row
     from iconotext.alt_text.writing import digest
+    from iconotext.check.audit import check
 
     with chdir(upload.folder):
         checked = check([_start()], checking, upload.reading, root=Path.cwd())

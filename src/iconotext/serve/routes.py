@@ -121,7 +121,7 @@ CALLS = (
     Route("POST", "/v1/link", programs.link, "programs", errors=_WORK, files=True, model=list[LinkedOut | FailedOut]),
     Route("POST", "/v1/context", programs.context, "programs", errors=_WORK, files=True, model=list[Context]),
     Route("POST", "/v1/chunks", programs.chunks, "programs", errors=_WORK, files=True, model=list[Chunk]),
-    Route("POST", "/v1/alt-text", programs.alt_text, "programs", errors=_WORK, files=True, model=programs.AltTextsOut),
+    Route("POST", "/v1/check", programs.check, "programs", errors=_WORK, files=True, model=programs.CheckOut),
     Route("GET", "/v1/collections", collections.all_collections, "collections"),
     Route("POST", "/v1/collections", collections.drop, "collections", errors=[415], status=201, files=True),
     Route("POST", "/v1/collections/path", collections.open_path, "collections", errors=[404], status=201),

@@ -7,11 +7,20 @@ The entry is an object of the table's own row type, so that nothing else disting
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import TypeVar
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Choices:
+    """In ``Annotated``: the texts that a value may be, where other packages may add some."""
+
+    names: Callable[[], tuple[str, ...]]
 
 
 @cache

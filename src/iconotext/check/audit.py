@@ -1,6 +1,6 @@
-"""An audit of alternative texts: check documents, leave out what a baseline has, write lines, JSON or SARIF.
+"""An audit of pictures: check documents, leave out what a baseline has, write lines, JSON or SARIF.
 
-``check`` checks files and folders, ``broken_by_picture`` the pictures of one file; ``audit`` is the run of a command,
+``check`` checks files and folders, ``check_page`` one file; ``audit`` is the run of a command,
 with its printed lines, its files (SARIF, baseline) and its exit status.
 """
 
@@ -8,41 +8,34 @@ from __future__ import annotations
 
 import json
 import re
-import struct
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from io import BytesIO
+from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from iconotext import __version__
-from iconotext.alt_text.picture import FORMATS, FORMATS_AND, FORMATS_OR, Picture, pictures_of
-from iconotext.alt_text.rules import (
-    RULES,
-    AltTextSettings,
+from iconotext.check.page import Files, Page, Picture, read_page
+from iconotext.check.rules import (
+    CheckSettings,
     Finding,
-    Gallery,
+    Subject,
+    all_rules,
     broken_rules,
     fingerprinted,
     repository_path,
     repository_root,
 )
-from iconotext.errors import DocumentError, IconotextError, ImageError, SettingError
-from iconotext.plain_text import counted, encodable, json_text, readable
-from iconotext.read import Failure, ReadSettings, find_documents, read_flows, read_isolated
-from iconotext.read.address import Addresses
+from iconotext.errors import DocumentError, IconotextError, SettingError
+from iconotext.plain_text import counted, encodable, json_text, listed, readable, shortened
+from iconotext.read import Failure, ReadSettings, find_documents, read_isolated
 from iconotext.read.find import no_documents
-from iconotext.read.format import suffix_format
-from iconotext.read.html import read_whole_page
-from iconotext.read.text_file import decode_text
+from iconotext.read.format import all_formats, file_format, suffix_format
 from iconotext.system.files import write_text
 from iconotext.system.strict_json import parse_json
 from iconotext.system.worker import start_worker
-
-_SUFFIXES = frozenset(suffix for row in FORMATS.values() for suffix in row.suffixes)
 
 _MAY_HOLD_PICTURES = re.compile(rb"!\[|<(?:img|svg)\b|\{[{%]|\x00|\[\[", re.IGNORECASE)
 """Bytes of every Markdown or HTML file with a picture; a zero byte if characters take two bytes."""
@@ -60,69 +53,70 @@ class Checked:
 
 def check(
     paths: Iterable[Path | str],
-    settings: AltTextSettings | None = None,
+    settings: CheckSettings | None = None,
     reading: ReadSettings | None = None,
     *,
     root: Path | None = None,
+    formats: Collection[str] = (),
 ) -> Checked:
-    """Check the alternative texts of documents (``FORMATS``), also those in folders; web pages with their menus.
+    """Check the pictures of documents, also those in folders; web pages with their menus.
 
     Args:
         root: The folder to which paths in fingerprints are relative (default: ``repository_root()``).
+        formats: Names of the formats to read (default: all).
 
     Raises:
         DocumentError: There are no documents.
+        SettingError: A rule of another package failed.
     """
-    settings, reading = settings or AltTextSettings(), reading or ReadSettings()
+    settings, reading = settings or CheckSettings(), reading or ReadSettings()
     paths, skipped = list(paths), Counter[str]()
-    documents = list(find_documents(paths, reading, suffixes=_SUFFIXES, skipped=skipped))
+    rows = [row for row in all_formats().values() if not formats or row.name in formats]
+    titles = listed((row.title for row in rows), "or")
+    suffixes = frozenset(suffix for row in rows for suffix in row.suffixes)
+    documents = list(find_documents(paths, reading, suffixes=suffixes, skipped=skipped))
     if not documents:
-        raise no_documents(paths, reading, skipped, formats=FORMATS_AND)
+        raise no_documents(paths, reading, skipped, formats=titles if formats else None)
     findings: list[Finding] = []
     failures: list[Failure] = []
     pictures = 0
     start_worker()
     for path, folder in documents:
         try:
-            own, broken = broken_by_picture(path, settings, reading, within=folder)
+            row = suffix_format(path)
+            if formats and (row.name if row else file_format(path, reading)[0]) not in formats:
+                raise DocumentError(
+                    f"{path}: not a format that is checked: give {listed((r.title for r in rows), 'or')}"
+                )
+            page, broken = check_page(path, settings, reading, within=folder)
+        except SettingError:
+            raise
         except IconotextError as error:
             failures.append(Failure(path, error))
             continue
-        pictures += len(own)
+        pictures += len(page.pictures)
         findings += [finding for _, finding in broken]
     numbered = tuple(fingerprinted(findings, root or repository_root()))
     return Checked(numbered, tuple(failures), documents=len(documents) - len(failures), pictures=pictures)
 
 
-def broken_by_picture(
-    path: Path, settings: AltTextSettings, reading: ReadSettings, *, within: Path | None = None
-) -> tuple[list[Picture], list[tuple[Picture, Finding]]]:
-    """Return the pictures of a document, and the findings about their alternative texts, each with its picture.
+def check_page(
+    path: Path, settings: CheckSettings, reading: ReadSettings, *, within: Path | None = None
+) -> tuple[Page, list[tuple[Subject, Finding]]]:
+    """Return a document, and the findings about its pictures and references, each with what it is about.
 
     Args:
         within: Folder in which images may be, if ``reading.root`` is not set; None for the file's own folder.
     """
     if not _may_hold_pictures(path, reading):
-        return [], []
+        return Page(path.as_posix(), "", ()), []
     within = reading.root or within or path.parent
-    pictures = read_isolated(read_pictures, path, reading, within)
-    gallery = Gallery(pictures, _Sizes(path, within, reading, settings.large).is_large)
-    return pictures, [
-        (picture, Finding(rule.name, rule.severity, message, picture.place, picture.source, picture.alt))
-        for picture, rule, message in broken_rules(gallery, settings)
-    ]
-
-
-def read_pictures(format_: str, path: Path, reading: ReadSettings) -> list[Picture]:
-    """Return the pictures of a document, for a web page including menus; without limits on memory and time."""
-    if format_ not in FORMATS:
-        raise DocumentError(f"no format whose alternative texts are checked: give {FORMATS_OR}")
-    flows = [read_whole_page(path)] if format_ == "html" else read_flows(format_, path, reading)
-    text = decode_text(path, html=format_ == "html") if format_ in ("markdown", "html") else None
-    pictures: list[Picture] = []
-    for flow in flows:
-        pictures += pictures_of(flow, path.as_posix(), text, first=len(pictures))
-    return pictures
+    page = replace(read_isolated(read_page, path, reading, within), files=Files(path, within, reading))
+    findings = []
+    for subject, rule, message in broken_rules(page, settings):
+        alt = subject.alt if isinstance(subject, Picture) else None
+        findings.append((subject, Finding(rule.name, rule.severity, message, page.place(subject), subject.source, alt)))
+    return page, findings
 
 
 def _may_hold_pictures(path: Path, reading: ReadSettings) -> bool:
@@ -136,28 +130,7 @@ def _may_hold_pictures(path: Path, reading: ReadSettings) -> bool:
         return True
 
 
-class _Sizes:
-    def __init__(self, path: Path, within: Path, reading: ReadSettings, least: int) -> None:
-        self._addresses = Addresses(path, within, reading)
-        self._least = least
-
-    def is_large(self, picture: Picture) -> bool:
-        """Whether a picture is large; False if it cannot be loaded, or is a drawing without pixels."""
-        import imagesize
-
-        for source in picture.sources:
-            if source.lower().endswith((".svg", ".svgz")):
-                continue
-            try:
-                file = self._addresses.open(source)
-                sides: tuple[float, float] = imagesize.get(BytesIO(file) if isinstance(file, bytes) else file)
-            except (ImageError, OSError, ValueError, struct.error):
-                continue
-            return min(sides) >= self._least
-        return False
-
-
-BASELINE_VERSION = 1
+BASELINE_VERSION = 2
 MAX_BYTES = 64 * 2**20
 """Limit for the file of a baseline."""
 
@@ -178,7 +151,7 @@ def read_baseline(path: Path) -> frozenset[str]:
     except OSError as error:
         raise SettingError(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError) as error:
-        raise SettingError(f"{path}: no baseline of alternative texts: write it anew") from error
+        raise SettingError(f"{path}: no baseline of a check: write it anew") from error
     return frozenset(fingerprints)
 
 
@@ -188,12 +161,12 @@ def write_baseline(findings: Iterable[Finding], path: Path, root: Path) -> None:
         {
             "path": encodable(repository_path(each.place.path, root) or each.place.path),
             "rule": each.rule,
-            "picture": encodable(each.source),
+            "about": encodable(each.source),
             "fingerprint": each.fingerprint,
         }
         for each in findings
     ]
-    rows.sort(key=lambda row: (row["path"], row["rule"], row["picture"], row["fingerprint"]))
+    rows.sort(key=lambda row: (row["path"], row["rule"], row["about"], row["fingerprint"]))
     lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
     write_text(path, f'{{"version": {BASELINE_VERSION}, "findings": [\n{lines}\n]}}\n', force=True)
 
@@ -212,7 +185,7 @@ def _where(finding: Finding) -> str:
     place = finding.place
     if place.line is not None:
         return f"{place.line}:{place.column}"
-    return readable(" ".join(filter(None, [place.part, finding.source])))
+    return readable(" ".join(filter(None, [place.inside, shortened(finding.source, 40)])))
 
 
 def _aligned(rows: Sequence[tuple[str, str, str, str]]) -> Iterator[str]:
@@ -225,7 +198,7 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 """The schema for programs that read the file; nothing is fetched from this address."""
 
 ROOT = "SRCROOT"
-FINGERPRINT = "iconotextAltText/v1"
+FINGERPRINT = "iconotextCheck/v1"
 
 
 def sarif_log(
@@ -237,10 +210,11 @@ def sarif_log(
         root: The folder of the repository; addresses of files in it are relative.
         accepted: Fingerprints of the baseline; these findings are not new.
     """
-    names = list(RULES)
+    rules = all_rules()
+    names = list(rules)
     failed = [_notification(failure, root) for failure in failures]
     driver = {
-        "name": "iconotext alt-text check",
+        "name": "iconotext check",
         "semanticVersion": __version__,
         "rules": [
             {
@@ -248,7 +222,7 @@ def sarif_log(
                 "shortDescription": {"text": rule.summary},
                 "defaultConfiguration": {"level": rule.severity},
             }
-            for rule in RULES.values()
+            for rule in rules.values()
         ],
     }
     run = {
@@ -267,9 +241,8 @@ def _result(finding: Finding, root: Path, number: int, accepted: Collection[str]
     if place.line is not None:
         physical["region"] = {"startLine": place.line, "startColumn": place.column, "charOffset": place.at}
     location: dict[str, Any] = {"physicalLocation": physical}
-    inside = place.part or (f"page {place.page}" if place.page is not None else None)
-    if inside is not None:
-        location["logicalLocations"] = [{"fullyQualifiedName": encodable(inside)}]
+    if place.inside is not None:
+        location["logicalLocations"] = [{"fullyQualifiedName": encodable(place.inside)}]
     return {
         "ruleId": finding.rule,
         "ruleIndex": number,
@@ -317,17 +290,19 @@ class Audit:
 
 def audit(
     paths: Sequence[str],
-    settings: AltTextSettings,
+    settings: CheckSettings,
     reading: ReadSettings,
     *,
     as_json: bool = False,
     sarif: Path | None = None,
     baseline: Path | None = None,
     make_baseline: bool = False,
+    formats: Collection[str] = (),
 ) -> Audit:
     """Check documents, and write the requested files.
 
     Args:
+        formats: Names of the formats to read (default: all).
         as_json: Whether to print findings as JSON.
         sarif: File for the findings as SARIF; replaces an existing file.
         baseline: The baseline file.
@@ -338,7 +313,7 @@ def audit(
     accepted: frozenset[str] = frozenset()
     if baseline is not None and not make_baseline:
         accepted = read_baseline(baseline)
-    checked, root = check(paths, settings, reading), repository_root()
+    checked, root = check(paths, settings, reading, formats=formats), repository_root()
     if make_baseline and baseline is not None:
         write_baseline(checked.findings, baseline, root)
         accepted = frozenset(finding.fingerprint for finding in checked.findings)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from iconotext.alt_text.standalone import main
+from iconotext.check.standalone import main
 
 ROOT = Path(__file__).parents[2]
 MEGABYTE = 1e6
@@ -28,6 +28,8 @@ def run(*command, folder, expected):
 
 def write_documents(folder):
     (folder / "docs").mkdir()
+    for name in "ab":
+        (folder / f"docs/{name}.png").touch()
     (folder / "docs/a.md").write_text("# A\n\n![image](a.png)\n")
     (folder / "docs/b.html").write_text("<html><body><main><p>B</p><img src='b.png'></main></body></html>")
 
@@ -41,9 +43,9 @@ def test_the_program_has_the_options_of_the_command(tmp_path, monkeypatch, capsy
             main(arguments)
         return ended.value.code, capsys.readouterr().out
 
-    status, printed = ends("docs", "--json", "--skip", "missing")
-    assert (status, [row["rule"] for row in json.loads(printed)]) == (1, ["placeholder"])
-    assert ends("docs", "--rules", "long,text") == (0, "")
+    status, printed = ends("docs", "--json", "--skip", "alt-missing")
+    assert (status, [row["rule"] for row in json.loads(printed)]) == (1, ["alt-placeholder"])
+    assert ends("docs", "--rules", "alt-long,alt-sentence") == (0, "")
     assert ends("docs", "--exclude", "*.md", "--exclude", "*.html") == (2, "")
     assert ends("docs", "--baseline", "known.json", "--write-baseline")[0] == 0
     assert ends("docs", "--baseline", "known.json") == (0, "")
@@ -52,7 +54,7 @@ def test_the_program_has_the_options_of_the_command(tmp_path, monkeypatch, capsy
 
 
 def test_it_imports_nothing_heavy():
-    code = "import sys, iconotext.alt_text.standalone; print([m for m in ('numpy', 'onnxruntime', 'PIL', 'typer') if m in sys.modules])"
+    code = "import sys, iconotext.check.standalone; print([m for m in ('numpy', 'onnxruntime', 'PIL', 'typer') if m in sys.modules])"
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
@@ -60,15 +62,14 @@ def test_it_imports_nothing_heavy():
 
 def test_the_hook_is_valid_and_names_the_program():
     (hook,) = import_module("pre_commit.clientlib").load_manifest(str(ROOT / ".pre-commit-hooks.yaml"))
-    assert hook["entry"] == "iconotext-alt-text"
+    assert hook["entry"] == "iconotext-check"
     assert (
-        'iconotext-alt-text = "iconotext.alt_text.standalone:main"'
-        in (ROOT / "packaging/alt-text/pyproject.toml").read_text()
+        'iconotext-check = "iconotext.check.standalone:main"' in (ROOT / "packaging/check/pyproject.toml").read_text()
     )
 
 
 @pytest.mark.parametrize(
-    ("settings", "status"), [({}, 1), ({"ARGUMENTS": "--skip missing,placeholder"}, 0), ({"SARIF": "found.sarif"}, 1)]
+    ("settings", "status"), [({}, 1), ({"ARGUMENTS": "--skip alt,file"}, 0), ({"SARIF": "found.sarif"}, 1)]
 )
 def test_the_action_runs_the_program(tmp_path, settings, status):
     write_documents(tmp_path)
@@ -78,10 +79,10 @@ def test_the_action_runs_the_program(tmp_path, settings, status):
     asked = {name: f"${{{{ inputs.{name.lower()} }}}}" for name in check["env"]}
     assert check["env"] == asked
     assert {name.lower() for name in asked} == set(action["inputs"])
-    program = tmp_path / "iconotext-alt-text/bin/iconotext-alt-text"
+    program = tmp_path / "iconotext-check/bin/iconotext-check"
     program.parent.mkdir(parents=True)
     program.write_text(
-        f'#!/bin/sh\nPYTHONPATH={ROOT / "src"} exec {sys.executable} -m iconotext.alt_text.standalone "$@"\n'
+        f'#!/bin/sh\nPYTHONPATH={ROOT / "src"} exec {sys.executable} -m iconotext.check.standalone "$@"\n'
     )
     program.chmod(0o755)
     given = {"PATHS": "docs", "ARGUMENTS": "", "BASELINE": "", "SARIF": "", "RUNNER_TEMP": str(tmp_path), **settings}
@@ -95,7 +96,7 @@ def test_the_action_runs_the_program(tmp_path, settings, status):
 def test_the_distribution_is_light_and_runs(tmp_path):
     write_documents(tmp_path)
     build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", tmp_path / "dist"]
-    run(*build, ROOT / "packaging/alt-text", folder=tmp_path, expected=0)
+    run(*build, ROOT / "packaging/check", folder=tmp_path, expected=0)
     (wheel,) = (tmp_path / "dist").glob("*.whl")
     run(sys.executable, "-m", "venv", "--without-pip", tmp_path / "env", folder=tmp_path, expected=0)
     python = tmp_path / "env/bin/python"
@@ -104,5 +105,5 @@ def test_the_distribution_is_light_and_runs(tmp_path):
     brought = {path.name for path in packages.iterdir()}
     assert not brought & {"numpy", "onnxruntime", "PIL", "typer", "rich", "trafilatura"}
     assert sum(path.stat().st_size for path in packages.rglob("*") if path.is_file()) < 30 * MEGABYTE
-    printed = run(tmp_path / "env/bin/iconotext-alt-text", "docs", "--json", folder=tmp_path, expected=1)
-    assert [row["rule"] for row in json.loads(printed)] == ["placeholder", "missing"]
+    printed = run(tmp_path / "env/bin/iconotext-check", "docs", "--json", folder=tmp_path, expected=1)
+    assert [row["rule"] for row in json.loads(printed)] == ["alt-placeholder", "alt-missing"]

@@ -10,8 +10,9 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 SOURCE = Path(__file__).parents[2] / "src"
-PROGRAM = ("iconotext.alt_text.standalone", "iconotext.system.worker")
-READERS = tuple(f"iconotext.read.{name}" for name in ("markdown", "html", "epub", "docx", "pandoc.convert"))
+PROGRAM = ("iconotext.check.standalone", "iconotext.system.worker")
+NAMES = ("markdown", "html", "epub", "docx", "odt", "pptx", "notebook", "rst", "asciidoc", "pandoc.convert")
+READERS = tuple(f"iconotext.read.{name}" for name in NAMES)
 """They are imported when a document needs them; the last one knows which formats need an extra."""
 
 

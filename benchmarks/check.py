@@ -1,12 +1,12 @@
-"""How well the check of alternative texts finds planted faults, and how long it takes.
+"""How well ``iconotext check`` finds planted faults, and how long it takes.
 
-    python benchmarks/alt_text.py --data DATA
+    python benchmarks/check.py --data DATA
 
-In copies of the original Markdown and HTML documents, one picture at a time gets a fault: each rule's in several
-variants; those of ``series`` go to all of a document's pictures that are used. Only pictures of which no rule complains
-in the original are used. Found: the picture breaks that rule then. A false alarm: any other rule that it breaks then,
-or any new finding elsewhere in the document. ``harmless`` plants texts that are good though they are like faults: all
-that is found there is a false alarm.
+Alternative texts: in copies of the original Markdown and HTML documents, one picture at a time gets a fault: each
+rule's in several variants; those of ``alt-series`` go to all of a document's pictures that are used. Only pictures of
+which no rule complains in the original are used. Found: the picture breaks that rule then. A false alarm: any other
+rule that it breaks then, or any new finding elsewhere in the document. ``harmless`` plants texts that are good though
+they are like faults: all that is found there is a false alarm.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 
-from iconotext.alt_text.audit import read_pictures
-from iconotext.alt_text.language import sentences
-from iconotext.alt_text.picture import Picture
-from iconotext.alt_text.rules import AltTextSettings, Gallery, broken_rules
+from iconotext.check.audit import check_page
+from iconotext.check.language import sentences
+from iconotext.check.page import Picture
+from iconotext.check.rules import CheckSettings
 from iconotext.read import ReadSettings
 from iconotext.read.text_file import decode_text
 
 FAULTS = {
-    "file-name": [
+    "alt-file-name": [
         "P1010042.JPG",
         "sunset_final_v2.png",
         "DSC_0042",
         "hero-image.webp",
         "Screenshot 2023-04-05 at 10.11.12",
     ],
-    "placeholder": [
+    "alt-placeholder": [
         "image",
         "Photo",
         "img 3",
@@ -59,7 +59,7 @@ FAULTS = {
         "Datenblatt",
         "esquema 2",
     ],
-    "image-of": [
+    "alt-image-of": [
         "Image of a blue bowl beside an old clock",
         "A picture showing two keys and one lamp",
         "photo of seven ladders",
@@ -67,7 +67,7 @@ FAULTS = {
         "Image d'une vieille horloge",
         "Fotografía de una lámpara azul",
     ],
-    "language": [
+    "alt-language": [
         "Eine alte Uhr steht neben der blauen Lampe auf dem Tisch",
         "Une vieille horloge est à côté de la lampe bleue sur une table dans le salon",
         "El reloj viejo está sobre una mesa con las lámparas azules de los vecinos",
@@ -113,31 +113,31 @@ def all_planted(pictures: list[Picture], good: list[Picture]) -> Iterator[tuple[
     """The faults that a document can get, each for itself: the rule, and the texts."""
     for picture in pictures:
         yield from ((rule, {picture.index: alt}) for rule, alt in planted(picture, good))
-    for rule, texts in (("series", SERIES), ("harmless", HARMLESS_SERIES)) if len(pictures) > 1 else ():
+    for rule, texts in (("alt-series", SERIES), ("harmless", HARMLESS_SERIES)) if len(pictures) > 1 else ():
         for text in texts:
             yield rule, {picture.index: text.replace("{}", str(n)) for n, picture in enumerate(pictures, 1)}
 
 
 def planted(picture: Picture, others: list[Picture]) -> Iterator[tuple[str, str | None]]:
     """The faults that a picture can get: the rule, and the text (None: none at all)."""
-    yield "missing", None
+    yield "alt-missing", None
     if picture.caption:
-        yield "empty", ""
+        yield "alt-empty", ""
         for said in (picture.caption, picture.caption.upper(), f"{picture.caption.rstrip('.')}!"):
             if len(said.split()) > 1 and len(said) < 300:
-                yield "caption", said
+                yield "alt-caption", said
         several = picture.caption.split()
         if len(several) >= 12 and len(picture.caption) < 300:
-            yield "caption", " ".join(several[:5] + several[6:])
+            yield "alt-caption", " ".join(several[:5] + several[6:])
     for sentence in dict.fromkeys(sentences(picture.beside)):
         if len(sentence.split()) >= 5 and len(sentence) < 300:
-            yield "text", sentence
-            yield "text", sentence.lower().rstrip(".!?")
+            yield "alt-sentence", sentence
+            yield "alt-sentence", sentence.lower().rstrip(".!?")
     for other in others:
         if other.alt and other.sources != picture.sources:
-            yield "duplicate", other.alt
+            yield "alt-duplicate", other.alt
             break
-    yield "long", " and ".join([FILLER] * 5)
+    yield "alt-long", " and ".join([FILLER] * 5)
     for rule, texts in FAULTS.items():
         yield from ((rule, text) for text in texts)
     yield from (("harmless", text) for text in HARMLESS)
@@ -159,10 +159,9 @@ def with_alt(text: str, at: int, alt: str | None) -> str | None:
 
 
 def findings(path: Path) -> tuple[list[Picture], set[tuple[int, str]]]:
-    """The pictures of a document, and what they break."""
-    pictures = read_pictures("html" if path.suffix == ".html" else "markdown", path, ReadSettings())
-    broken = broken_rules(Gallery(pictures, lambda picture: False), AltTextSettings())
-    return pictures, {(picture.index, rule.name) for picture, rule, _ in broken}
+    """The pictures of a document, and what their alternative texts break."""
+    page, broken = check_page(path, CheckSettings(rules=("alt",), large=10_000), ReadSettings())
+    return list(page.pictures), {(each.index, found.rule) for each, found in broken if isinstance(each, Picture)}
 
 
 def measure(originals: list[Path], each: int) -> None:
@@ -189,7 +188,7 @@ def measure(originals: list[Path], each: int) -> None:
                 planted_count[rule] += len(alts)
                 right = {(index, rule) for index in alts}
                 found_count[rule] += len(right & broken)
-                if rule == "duplicate":  # it is reported for the second one, whichever that is
+                if rule == "alt-duplicate":  # it is reported for the second one, whichever that is
                     others = {(index, other) for index, other in broken - before if other == rule}
                     found_count[rule] += bool(others - right and not right & broken)
                     right |= others
@@ -213,7 +212,7 @@ def timed(folder: Path) -> None:
     for _ in range(5):
         start, used = time.perf_counter(), os.times()
         subprocess.run(
-            [sys.executable, "-m", "iconotext.alt_text.standalone", str(folder)], capture_output=True, check=False
+            [sys.executable, "-m", "iconotext.check.standalone", str(folder)], capture_output=True, check=False
         )
         seconds.append(time.perf_counter() - start)
         now = os.times()

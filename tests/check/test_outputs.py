@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from jsonschema.validators import validator_for
 from typer.testing import CliRunner
 
-from iconotext.alt_text.audit import check, finding_lines, read_baseline, sarif_log, write_baseline
-from iconotext.alt_text.picture import Place
-from iconotext.alt_text.rules import Finding, repository_path
+from iconotext.check.audit import check, finding_lines, read_baseline, sarif_log, write_baseline
+from iconotext.check.page import Place
+from iconotext.check.rules import Finding, repository_path
 from iconotext.cli.app import app
 from iconotext.errors import DocumentError, SettingError
 from iconotext.read import Failure
@@ -28,7 +28,7 @@ TEXT = "# Foxes\n\n  ![image](a.png)\n\nAll of them.\n\n<img src='b.png'>\n"
 texts = st.text(max_size=20)
 findings = st.builds(
     Finding,
-    rule=st.sampled_from(["missing", "long"]),
+    rule=st.sampled_from(["alt-missing", "alt-long"]),
     severity=st.sampled_from(["error", "warning"]),
     message=texts,
     place=st.builds(
@@ -49,7 +49,7 @@ findings = st.builds(
 def run(*arguments, folder):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        done = CliRunner().invoke(app, ["alt-text", "check", *arguments])
+        done = CliRunner().invoke(app, ["check", *arguments])
     assert isinstance(done.exception, SystemExit | None), done.exception
     return done
 
@@ -60,6 +60,8 @@ def repository(tmp_path):
     (tmp_path / ".git").mkdir()
     (tmp_path / "my docs").mkdir()
     (tmp_path / "my docs/a.md").write_text(TEXT)
+    for name in "abc":
+        (tmp_path / f"my docs/{name}.png").touch()
     return tmp_path
 
 
@@ -67,17 +69,17 @@ def test_lines():
     place = Place("docs/a.md", 12, 3, 200)
     book = Place("b.epub", part="OEBPS/1.xhtml")
     made = [
-        Finding("long", "warning", "too long", place, "a.png", "x"),
-        Finding("missing", "error", "none", Place("docs/a.md", 101, 1, 900), "b\x1b[31m.png", None),
-        Finding("missing", "error", "none", book, "c.png", None),
+        Finding("alt-long", "warning", "too long", place, "a.png", "x"),
+        Finding("alt-missing", "error", "none", Place("docs/a.md", 101, 1, 900), "b\x1b[31m.png", None),
+        Finding("alt-missing", "error", "none", book, "c.png", None),
     ]
     assert list(finding_lines(made)) == [
         "docs/a.md",
-        "   12:3  warning  long     too long",
-        "  101:1  error    missing  none",
+        "   12:3  warning  alt-long     too long",
+        "  101:1  error    alt-missing  none",
         "",
         "b.epub",
-        "  OEBPS/1.xhtml c.png  error  missing  none",
+        "  OEBPS/1.xhtml c.png  error  alt-missing  none",
     ]
 
 
@@ -94,9 +96,9 @@ def test_sarif_of_a_repository(repository, monkeypatch):
         "artifactLocation": {"uri": "my%20docs/a.md", "uriBaseId": "SRCROOT"},
         "region": {"startLine": 3, "startColumn": 3, "charOffset": TEXT.index("![")},
     }
-    assert (first["ruleId"], first["level"], first["baselineState"]) == ("placeholder", "error", "unchanged")
-    assert (second["ruleId"], second["baselineState"]) == ("missing", "new")
-    assert made["tool"]["driver"]["rules"][second["ruleIndex"]]["id"] == "missing"
+    assert (first["ruleId"], first["level"], first["baselineState"]) == ("alt-placeholder", "error", "unchanged")
+    assert (second["ruleId"], second["baselineState"]) == ("alt-missing", "new")
+    assert made["tool"]["driver"]["rules"][second["ruleIndex"]]["id"] == "alt-missing"
     assert str(repository) not in json.dumps(log)
     assert made["invocations"][0]["executionSuccessful"] is False
 
@@ -128,7 +130,7 @@ def test_a_baseline_is_read_as_it_was_written(repository, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{}", '{"version": 2, "findings": []}', '{"version": 1, "findings": [1]}', "[" * 100_000, "\0"]
+    "text", ["", "[]", "{}", '{"version": 1, "findings": []}', '{"version": 2, "findings": [1]}', "[" * 100_000, "\0"]
 )
 def test_what_is_no_baseline(tmp_path, text):
     (tmp_path / "b.json").write_text(text)
@@ -157,9 +159,9 @@ def test_the_command_ends_with_1_on_what_is_new(repository):
     assert [each["baselineState"] for each in log["runs"][0]["results"]] == ["unchanged", "unchanged", "new"]
     rows = json.loads(run("my docs", "--baseline", "known.json", "--json", folder=repository).stdout)
     assert [(row["rule"], row["place"]["line"], row["new"]) for row in rows] == [
-        ("placeholder", 5, False),
-        ("missing", 9, False),
-        ("placeholder", 11, True),
+        ("alt-placeholder", 5, False),
+        ("alt-missing", 9, False),
+        ("alt-placeholder", 11, True),
     ]
 
 
@@ -191,6 +193,6 @@ def test_a_document_that_cannot_be_read_does_not_hide_the_others(repository):
 
 
 def test_a_project_sets_what_it_checks(repository):
-    (repository / "iconotext.toml").write_text('[alt-text.check]\nskip = ["missing", "placeholder"]\n')
+    (repository / "iconotext.toml").write_text('[check]\nskip = ["alt-missing", "alt-placeholder"]\n')
     done = run("my docs", folder=repository)
     assert (done.exit_code, done.stdout) == (0, "")

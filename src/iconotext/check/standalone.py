@@ -1,6 +1,6 @@
-"""The program ``iconotext-alt-text``: only the check, with as few dependencies as possible.
+"""The program ``iconotext-check``: only the check, with as few dependencies as possible.
 
-It is a distribution of its own (``packaging/alt-text``) made of the same modules. Its options are made from the same
+It is a distribution of its own (``packaging/check``) made of the same modules. Its options are made from the same
 settings class, by argparse instead of Typer and rich.
 """
 
@@ -10,17 +10,22 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
 from iconotext import __version__
-from iconotext.alt_text.audit import FAILED, audit
-from iconotext.alt_text.picture import FORMATS_OR
-from iconotext.alt_text.rules import AltTextSettings
+from iconotext.check.audit import FAILED, audit
+from iconotext.check.rules import CheckSettings
 from iconotext.errors import IconotextError
-from iconotext.plain_text import readable
+from iconotext.plain_text import listed, readable
 from iconotext.read import ReadSettings
+from iconotext.read.format import FORMATS
+
+READS = ("markdown", "html", "docx", "epub", "odt", "pptx", "notebook", "rst", "asciidoc")
+"""Names of the formats that it reads; the others need packages with much inside."""
+
+TITLES = listed((row.title for row in FORMATS if row.name in READS), "or")
 
 READING = ("root", "include", "exclude", "max_bytes")
 """Settings of reading that the check uses."""
@@ -31,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = _parser()
     given = vars(parser.parse_args(arguments))
     try:
-        settings = AltTextSettings.model_validate(_of(AltTextSettings, given))
+        settings = CheckSettings.model_validate(_of(CheckSettings, given))
         reading = ReadSettings.model_validate(_of(ReadSettings, given))
     except ValidationError as error:
         wrong = error.errors()[0]
@@ -46,6 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             sarif=given.get("sarif"),
             baseline=given.get("baseline"),
             make_baseline=given["write_baseline"],
+            formats=READS,
         )
     except IconotextError as error:
         _complain(str(error))
@@ -66,15 +72,16 @@ def _of(kind: type[BaseModel], given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="iconotext-alt-text",
-        description="Find pictures without alternative text, or with one that serves nobody. Ends with status 1 if "
-        "there is something new to mend, and with 2 if a document cannot be read.",
+        prog="iconotext-check",
+        description="Find what is wrong with the pictures of documents: alternative texts, numbers, references, "
+        "captions, files. Ends with status 1 if there is something new to mend, and with 2 if a document cannot be "
+        "read.",
         argument_default=argparse.SUPPRESS,
     )
-    parser.add_argument("--version", action="version", version=f"iconotext-alt-text {__version__}")
-    parser.add_argument("paths", metavar="PATH", nargs="+", help=f"{FORMATS_OR} files, or folders.")
-    for name in AltTextSettings.model_fields:
-        _add(parser, AltTextSettings, name)
+    parser.add_argument("--version", action="version", version=f"iconotext-check {__version__}")
+    parser.add_argument("paths", metavar="PATH", nargs="+", help=f"Documents ({TITLES}), or folders.")
+    for name in CheckSettings.model_fields:
+        _add(parser, CheckSettings, name)
     for name in READING:
         _add(parser, ReadSettings, name)
     parser.add_argument("--json", action="store_true", default=False, help="Print JSON, for programs.")
@@ -92,7 +99,7 @@ def _add(parser: argparse.ArgumentParser, kind: Any, name: str) -> None:
     flag = f"--{name.replace('_', '-')}"
     more: dict[str, Any] = {}
     if get_origin(info.annotation) is tuple:
-        chosen = get_origin(get_args(info.annotation)[0]) is Literal
+        chosen = get_origin(get_args(info.annotation)[0]) is Annotated
         more = {"type": lambda text: tuple(text.split(",")), "metavar": "RULE,..."} if chosen else {"action": "append"}
     elif get_origin(info.annotation) is Literal:
         more = {"choices": get_args(info.annotation)}

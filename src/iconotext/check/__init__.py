@@ -1,0 +1,24 @@
+"""The check of documents: rules for their pictures, figures and references."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from iconotext.system.lazy import lazy
+
+if TYPE_CHECKING:
+    from iconotext.check.audit import Checked, check
+    from iconotext.check.rules import CheckSettings, Finding, Rule
+
+__all__ = ["CheckSettings", "Checked", "Finding", "Rule", "check"]
+
+__getattr__, __dir__ = lazy(
+    __name__,
+    {
+        "CheckSettings": "iconotext.check.rules",
+        "Checked": "iconotext.check.audit",
+        "Finding": "iconotext.check.rules",
+        "Rule": "iconotext.check.rules",
+        "check": "iconotext.check.audit",
+    },
+)

@@ -1,0 +1,312 @@
+"""The rules for figures and their files: numbers, references, captions, places, sizes.
+
+A rule takes a picture or a reference and its page, and returns what is wrong and what to do, or None.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Sequence
+from difflib import get_close_matches
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from iconotext.check.language import words
+from iconotext.check.page import FIGURE_NAME, Number, Page, Passage, Picture, Reference, number, quoted, shown
+from iconotext.errors import ImageError
+from iconotext.evidence.labels import pointer, unlabelled
+from iconotext.plain_text import data_size
+from iconotext.read.address import MADE_BY_CODE, ON_THE_WEB, REMOTE, SCHEME
+
+if TYPE_CHECKING:
+    from iconotext.check.rules import CheckSettings
+
+NEAR = 2
+"""Blocks around a picture in which "the figure below" or "this picture" may mean it."""
+
+WASTE = 10
+"""Pixels of a file for each pixel at which it is shown, from which they are wasted: three times as sharp as a screen
+with one pixel a pixel, half as sharp again as one with four."""
+
+SMALL = 50_000
+"""Bytes of a file that are no waste."""
+
+_CONTINUED = re.compile(
+    r"\b(?:cont|contd|continued|fortsetzung|forts|suite|continuación|segue|vervolg)\b", re.IGNORECASE
+)
+
+_TEXT_OF_CODE = re.compile(r"[{}<>$*`]|\(\(|%\w+%")
+"""Signs of an address that a program completes."""
+
+
+def _names(picture: Picture) -> list[Number | str]:
+    """The numbers of a figure, and the identifiers that its author gave it."""
+    numbers = [number(label) for label in picture.labels if not label.family.endswith("table")]
+    return [*numbers, *filter(FIGURE_NAME.match, picture.anchors)]
+
+
+def _title(picture: Picture) -> str:
+    """``Figure 3``, or the identifier of a figure without a number."""
+    return (
+        shown(picture.labels[0]) if picture.labels else f"the figure {next(filter(FIGURE_NAME.match, picture.anchors))}"
+    )
+
+
+def _where(page: Page, subject: Picture | Passage) -> str:
+    place = page.place(subject)
+    if place.line is not None:
+        return f"line {place.line}"
+    if place.inside:
+        return place.inside
+    return f"picture {subject.index + 1}" if isinstance(subject, Picture) else quoted(subject.text)
+
+
+def _mentions(page: Page, picture: Picture) -> list[Passage]:
+    """The passages that cite a picture by number or link, and captions of others that do."""
+    return [
+        passage
+        for name in picture.names
+        for passage in page.cited.get(name, ())
+        if passage.kind != "caption" or passage.block != picture.block
+    ]
+
+
+def _elsewhere(page: Page, name: Number | str) -> bool:
+    """Whether another document of the site has an identifier, or a number with that of its chapter."""
+    text = name if isinstance(name, str) else name[1]
+    return page.files is not None and (isinstance(name, str) or "." in text) and page.files.is_elsewhere(text)
+
+
+@lru_cache(2)
+def _refers(page: Page) -> bool:
+    """Whether a document refers to any of the figures that it numbers or names."""
+    return any(_names(picture) and _mentions(page, picture) for picture in page.pictures)
+
+
+def unmentioned(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
+    names = _names(picture)
+    if not names or page.named[names[0]][0] is not picture or _mentions(page, picture):
+        return None
+    if not _refers(page):
+        return None
+    near = (each for each in page.passages if abs(each.block - picture.block) <= NEAR)
+    if any(pointer(passage.text) for passage in near) or any(_elsewhere(page, name) for name in names):
+        return None
+    return f"the text refers to other figures but never to {_title(picture)}: say in it what the figure shows"
+
+
+def missing(reference: Reference, page: Page, settings: CheckSettings) -> str | None:
+    name = reference.target
+    if name is not None:
+        if not FIGURE_NAME.match(name) or name in page.named or page.defines(name) or _elsewhere(page, name):
+            return None
+        return f"no figure has the name {quoted(name)} to which the text refers: name the right one"
+    if reference.label is None or _is_there(reference.label.family, reference.label.number, page):
+        return None
+    own = number(reference.label)
+    return None if _elsewhere(page, own) else f"there is no {reference.source}: add the figure, or name the right one"
+
+
+def _is_there(family: str, label: str, page: Page) -> bool:
+    """Whether the document has a figure, or does not number its figures in such a way that one would be missing."""
+    if (family, label) in page.named or (family, label) in page.headed or " " in family or family == "table":
+        return True
+    chapter, _, last = label.rpartition(".")
+    peers = _peers(page)[family, chapter]
+    return not last.isdigit() or len(peers) < 2 or int(last) > max(peers) + 1
+
+
+@lru_cache(2)
+def _peers(page: Page) -> dict[Number, set[int]]:
+    """Family and chapter to the numbers of figures."""
+    peers: dict[Number, set[int]] = defaultdict(set)
+    for name in page.named:
+        if not isinstance(name, str):
+            chapter, _, last = name[1].rpartition(".")
+            peers[name[0], chapter].update([int(last)] if last.isdigit() else [])
+    return peers
+
+
+def leads_elsewhere(reference: Reference, page: Page, settings: CheckSettings) -> str | None:
+    if reference.label is None or reference.target is None:
+        return None
+    there = [label for picture in page.named.get(reference.target, ()) for label in picture.labels]
+    numbers = {number(label) for label in there if label.family == reference.label.family}
+    if not numbers or number(reference.label) in numbers:
+        return None
+    return f"{quoted(reference.source)} leads to {shown(there[0])}: correct the number or the link"
+
+
+@lru_cache(2)
+def _counts(page: Page) -> list[list[tuple[int, Picture]]]:
+    """Figures that are numbered in the same way, in reading order, each once.
+
+    A count that begins anew at 1 under another heading is another one.
+    """
+    open_: dict[Number, list[tuple[int, Picture]]] = {}
+    counts: list[list[tuple[int, Picture]]] = []
+    headings = [passage.block for passage in page.passages if passage.kind == "heading"]
+
+    def is_headed(before: Picture, picture: Picture) -> bool:
+        return bisect_left(headings, picture.block) > bisect_left(headings, before.block)
+
+    for picture in page.pictures:
+        for label in picture.labels[:1]:
+            chapter, _, last = label.number.rpartition(".")
+            if not last.isdigit():
+                continue
+            count = open_.get((label.family, chapter))
+            headed = count is not None and bisect_left(headings, picture.block) > bisect_left(
+                headings, count[-1][1].block
+            )
+            if count is None or (last == "1" and headed and not chapter and count[-1][0] != 1):
+                count = open_[label.family, chapter] = []
+                counts.append(count)
+            again = count and count[-1][0] == int(last)
+            if not (again and (label.part or picture.block <= count[-1][1].block + 1)):
+                count.append((int(last), picture))
+    return counts
+
+
+@lru_cache(2)
+def _out_of_order(page: Page) -> dict[int, str]:
+    """Index of a picture to what is wrong with the place of its number: as few as possible."""
+    wrong = {}
+    for whole in _counts(page):
+        count = list({n: (n, own) for n, own in reversed(whole)}.values())[::-1]  # each number where it is used first
+        rising = _rising([n for n, _ in count])
+        for at, (n, own) in enumerate(count):
+            if at not in rising:
+                before = next((other for m, other in reversed(count[:at]) if m > n), None)
+                side, other = ("before", count[at + 1][1]) if before is None else ("after", before)
+                wrong[own.index] = f"{_title(own)} stands {side} {_title(other)} ({_where(page, other)})"
+    return wrong
+
+
+def _rising(numbers: Sequence[int]) -> set[int]:
+    """The places of a longest rising sequence."""
+    ends: list[int] = []  # the lowest last number of a rising sequence of each length, and its place
+    places: list[int] = []
+    before: list[int | None] = []
+    for at, n in enumerate(numbers):
+        length = bisect_left(ends, n)
+        before.append(places[length - 1] if length else None)
+        ends[length : length + 1] = [n]
+        places[length : length + 1] = [at]
+    rising: set[int] = set()
+    place = places[-1] if places else None
+    while place is not None:
+        rising.add(place)
+        place = before[place]
+    return rising
+
+
+def out_of_order(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
+    wrong = _out_of_order(page).get(picture.index)
+    return wrong and f"{wrong}: number them in their order"
+
+
+@lru_cache(2)
+def _number_used_twice(page: Page) -> dict[int, Picture]:
+    """Index of a picture to an earlier one with another caption and the same number."""
+    twice = {}
+    for count in _counts(page):
+        firsts: dict[int, Picture] = {}
+        for n, own in count:
+            first = firsts.setdefault(n, own)
+            texts = [unlabelled(each.caption or each.alt or "") for each in (own, first)]
+            if first is not own and not _CONTINUED.search(texts[0]) and words(texts[0]) != words(texts[1]):
+                twice[own.index] = first
+    return twice
+
+
+def number_used_twice(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
+    first = _number_used_twice(page).get(picture.index)
+    if first is None:
+        return None
+    return f"another figure ({_where(page, first)}) is {_title(picture)}, too: give this one a number of its own"
+
+
+def far(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
+    names = _names(picture)
+    if not names or page.named[names[0]][0] is not picture:
+        return None
+    distances = [(_words_between(page, picture, passage), passage) for passage in _mentions(page, picture)]
+    if not distances:
+        return None
+    apart, nearest = min(distances, key=lambda each: each[0])
+    if apart <= settings.far:
+        return None
+    side = "after" if nearest.block < picture.block else "before"
+    where = _where(page, nearest)
+    return f"{_title(picture)} stands {apart:,} words {side} the text that refers to it ({where}): move it there"
+
+
+def _words_between(page: Page, picture: Picture, passage: Passage) -> int:
+    first, last = sorted((picture.block, passage.block))
+    return max(page.words_before[last] - page.words_before[first + 1], 0) if first < last else 0
+
+
+@lru_cache(2)
+def _first_captioned(page: Page) -> dict[tuple[str, ...], Picture]:
+    """Caption without its label, as words, to the first picture with it."""
+    firsts: dict[tuple[str, ...], Picture] = {}
+    for picture in page.pictures:
+        firsts.setdefault(tuple(words(unlabelled(picture.caption or ""))), picture)
+    return firsts
+
+
+def same_caption(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
+    own = words(unlabelled(picture.caption or ""))
+    first = _first_captioned(page).get(tuple(own)) if own else None
+    if first is None or set(first.sources) & set(picture.sources):
+        return None
+    together = page.pictures[first.index : picture.index + 1]
+    if all(each.caption == first.caption for each in together):
+        return None  # one caption for all of them
+    text = quoted(picture.caption or "")
+    return f"another picture ({_where(page, first)}) has the same caption {text}: say what is different"
+
+
+def no_file(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
+    if page.files is None or picture.weight is not None or picture.problem is not None:
+        return None
+    if not all(map(_is_local, picture.sources)):
+        return None
+    try:
+        page.files.file(picture)
+    except ImageError as error:
+        if picture.source.startswith(("/", "\\")) and not page.files.has_root:
+            return None  # of a site whose folder is not known
+        beside = {Path(name).stem: name for name in page.files.names_beside(picture.source)}
+        near = get_close_matches(Path(picture.source).stem, beside, n=1)
+        there = f"; there is {beside[near[0]]}" if near else ""
+        return f"the file {quoted(picture.source)} is {error}{there}" if str(error).startswith("not found") else None
+    return None
+
+
+def _is_local(source: str) -> bool:
+    remote = ON_THE_WEB.match(source) or REMOTE.match(source) or SCHEME.match(source)
+    return bool(source) and not remote and not source.startswith(MADE_BY_CODE) and not _TEXT_OF_CODE.search(source)
+
+
+def wasteful(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
+    if picture.sides is None or page.files is None or len(picture.sources) != 1:
+        return None
+    size, weight = page.files.size(picture), page.files.weight(picture)
+    width, height = picture.sides
+    ratios = [pixels / side for pixels, side in zip(size or (), (width, height), strict=False) if side]
+    if size is None or not ratios or weight < SMALL:
+        return None
+    pixels = ratios[0] * ratios[-1]
+    if pixels < WASTE:
+        return None
+    wide, high = (round(2 * each / ratio) for each, ratio in zip(size, (ratios[0], ratios[-1]), strict=True))
+    shown_at = " × ".join(str(side) for side in (width, height) if side)
+    return (
+        f"shown at {shown_at} pixels, but its file has {size[0]} × {size[1]} ({data_size(weight)}): "
+        f"a copy of {wide} × {high} is sharp on every screen"
+    )

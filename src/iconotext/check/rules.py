@@ -1,0 +1,224 @@
+"""The rules for pictures, in one table, and their settings.
+
+``broken_rules`` applies the rules to a document; ``fingerprinted`` numbers the findings for a baseline. Other packages
+add rules through the entry-point group ``iconotext.rules``, each an object ``Rule``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os.path
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from iconotext.check import alt_texts, figures
+from iconotext.check.page import Page, Picture, Place, Reference
+from iconotext.errors import SettingError
+from iconotext.plain_text import did_you_mean
+from iconotext.system.plugins import Choices, plugins
+
+Severity = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A rule that a picture or a reference violates.
+
+    Attributes:
+        message: What is wrong, and what to do.
+        source: The address of the picture, or the reference as it is written.
+        alt: The alternative text of the picture; None without one.
+        fingerprint: Depends on document, rule, picture and text, but not on the place in the document; "" before
+            ``fingerprinted``.
+    """
+
+    rule: str
+    severity: Severity
+    message: str
+    place: Place
+    source: str
+    alt: str | None
+    fingerprint: str = ""
+
+
+def fingerprinted(findings: Iterable[Finding], root: Path) -> Iterator[Finding]:
+    """Set the fingerprints of findings; findings that are otherwise equal are numbered in reading order."""
+    seen: Counter[str] = Counter()
+    for finding in findings:
+        path = repository_path(finding.place.path, root) or finding.place.path
+        parts = (path, finding.place.part, finding.rule, finding.source, finding.alt)
+        like = hashlib.sha256(repr(parts).encode(errors="surrogatepass")).hexdigest()[:24]
+        seen[like] += 1
+        yield replace(finding, fingerprint=f"{like}/{seen[like]}")
+
+
+Subject = Picture | Reference
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule: a row of the table.
+
+    Attributes:
+        name: Its name in settings, findings and SARIF. Its first word, up to the first ``-``, is its group.
+        severity: Severity of its findings.
+        summary: What it finds, in one sentence.
+        function: Takes a picture or a reference, its ``Page`` and the ``CheckSettings``, and returns what is wrong and
+            what to do, or None.
+        about: What it is applied to.
+        alone: Whether no other rules of its group are applied to the picture after it.
+        default: Whether it is applied unless the user names it.
+    """
+
+    name: str
+    severity: Severity
+    summary: str
+    function: Callable[[Any, Page, CheckSettings], str | None]
+    about: Literal["picture", "reference"] = "picture"
+    alone: bool = False
+    default: bool = True
+
+    @property
+    def group(self) -> str:
+        """The first word of its name."""
+        return self.name.partition("-")[0]
+
+
+RULES = (
+    Rule("alt-missing", "error", "A picture has no alternative text.", alt_texts.missing, alone=True),
+    Rule("alt-link", "error", "A picture that is all of a link has an empty text.", alt_texts.link, alone=True),
+    Rule("alt-empty", "error", "A picture that is content has an empty alternative text.", alt_texts.empty, alone=True),
+    Rule("alt-decorative", "warning", "A picture marked as decoration has an alternative text.", alt_texts.decorative),
+    Rule("alt-file-name", "error", "An alternative text is the name of a file.", alt_texts.file_name, alone=True),
+    Rule("alt-placeholder", "error", "An alternative text says nothing.", alt_texts.placeholder, alone=True),
+    Rule("alt-duplicate", "warning", "Different pictures have the same alternative text.", alt_texts.duplicate),
+    Rule("alt-series", "warning", "Alternative texts differ in a number alone.", alt_texts.series),
+    Rule("alt-caption", "warning", "An alternative text repeats the caption.", alt_texts.caption),
+    Rule("alt-sentence", "warning", "An alternative text repeats a sentence beside the picture.", alt_texts.sentence),
+    Rule("alt-long", "warning", "An alternative text is too long.", alt_texts.long),
+    Rule("alt-image-of", "warning", "An alternative text says that the picture is a picture.", alt_texts.image_of),
+    Rule("alt-language", "warning", "An alternative text is in another language than the text.", alt_texts.language),
+    Rule("figure-unmentioned", "warning", "The text refers to other figures, never to this one.", figures.unmentioned),
+    Rule("figure-order", "warning", "A figure stands behind one with a higher number.", figures.out_of_order),
+    Rule("figure-number", "error", "Two figures have the same number.", figures.number_used_twice),
+    Rule("figure-far", "warning", "A figure stands far from all text that refers to it.", figures.far),
+    Rule("reference-missing", "error", "The text refers to a figure that is not there.", figures.missing, "reference"),
+    Rule("reference-other", "error", "A reference leads to another figure.", figures.leads_elsewhere, "reference"),
+    Rule("caption-duplicate", "warning", "Different pictures have the same caption.", figures.same_caption),
+    Rule("file-missing", "error", "The file of a picture is not there.", figures.no_file),
+    Rule("file-large", "warning", "A picture has ten times the pixels at which it is shown.", figures.wasteful),
+)
+"""The rules that ship, in the order in which they are applied."""
+
+
+def all_rules() -> dict[str, Rule]:
+    """Return the rules by name, with those of other packages; of equal names the first."""
+    rules: dict[str, Rule] = {}
+    for rule in (*RULES, *plugins("iconotext.rules", Rule)):
+        rules.setdefault(rule.name, rule)
+    return rules
+
+
+def rule_names() -> tuple[str, ...]:
+    """Return the groups and names of all rules, as settings may name them."""
+    rules = all_rules()
+    return (*dict.fromkeys(rule.group for rule in rules.values()), *rules)
+
+
+class CheckSettings(BaseModel):
+    """How pictures are checked; the command has an option for each."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    rules: tuple[Annotated[str, Choices(rule_names)], ...] = ()
+    """Check only these rules or groups of rules, such as ``alt`` for all whose names begin so; commas between
+    (default: all that are on)."""
+
+    skip: tuple[Annotated[str, Choices(rule_names)], ...] = ()
+    """Leave out these rules or groups, commas between."""
+
+    empty: Literal["content", "always", "never"] = "content"
+    """When an empty alternative text is a fault: of a picture with a caption, one that a link leads to, or a large
+    one (content), of every picture that is not marked as decoration (always), or of none (never)."""
+
+    large: int = Field(200, ge=1)
+    """Pixels that both sides of a picture must have to count as large."""
+
+    max_length: int = Field(300, ge=1)
+    """Most characters of an alternative text."""
+
+    far: int = Field(500, ge=1)
+    """Words between a figure and the text that refers to it from which it counts as far."""
+
+    @field_validator("rules", "skip")
+    @classmethod
+    def _there(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        if names and (unknown := [name for name in names if name not in rule_names()]):
+            near = did_you_mean(unknown[0], rule_names()) or f"; there are {', '.join(rule_names())}"
+            raise ValueError(f"no rule {unknown[0]!r}{near}")
+        return names
+
+    @property
+    def chosen(self) -> list[Rule]:
+        """The rules to apply, in the order of the table."""
+
+        def named(rule: Rule, names: tuple[str, ...]) -> bool:
+            return rule.name in names or rule.group in names
+
+        return [
+            rule
+            for rule in all_rules().values()
+            if not named(rule, self.skip)
+            and (named(rule, self.rules) if self.rules else rule.default)
+            and (rule.default or rule.name in self.rules)
+        ]
+
+
+def broken_rules(page: Page, settings: CheckSettings) -> Iterator[tuple[Subject, Rule, str]]:
+    """Yield the violated rules of a document's pictures and references, with messages, in reading order.
+
+    Raises:
+        SettingError: A rule of another package failed.
+    """
+    chosen = settings.chosen
+    subjects: list[Subject] = sorted([*page.pictures, *page.references], key=lambda subject: subject.block)
+    for subject in subjects:
+        about = "picture" if isinstance(subject, Picture) else "reference"
+        done: set[str] = set()
+        for rule in chosen:
+            if rule.about != about or rule.group in done:
+                continue
+            message = _message(rule, subject, page, settings)
+            if message is not None:
+                yield subject, rule, message
+                if rule.alone:
+                    done.add(rule.group)
+
+
+def _message(rule: Rule, subject: Subject, page: Page, settings: CheckSettings) -> str | None:
+    if rule in RULES:
+        return rule.function(subject, page, settings)
+    try:
+        return rule.function(subject, page, settings)
+    except Exception as error:  # code of others, which may fail in any way
+        raise SettingError(f"the rule {rule.name} failed: {type(error).__name__}: {error}") from error
+
+
+def repository_root() -> Path:
+    """Return the working folder, or its nearest parent that is a Git repository."""
+    here = Path.cwd()
+    return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
+
+
+def repository_path(path: str, root: Path) -> str | None:
+    """Return the path of a file relative to ``root``, with ``/``; None if it is elsewhere."""
+    for clean in (os.path.abspath, os.path.realpath):  # the second one follows links
+        whole, base = Path(clean(path)), Path(clean(root))
+        if whole.is_relative_to(base):
+            return whole.relative_to(base).as_posix()
+    return None

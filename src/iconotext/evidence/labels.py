@@ -1,0 +1,323 @@
+"""References in texts: labels of figures ('Figure 3', 'Abb. 3.2a', '図 4') and places ('the photo below').
+
+``cited_labels`` parses the labels that a sentence cites, ``own_labels`` those at the beginning of a caption;
+``pointer`` finds a deictic reference.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from iconotext.evidence.words import of_texts
+
+
+class Label(NamedTuple):
+    """A numbered label.
+
+    Attributes:
+        family: One name for words of the same meaning: 'figure' for Figure, Fig., Abb., Рис., 図; may begin with
+            'supplementary '.
+        number: '3', '3.2', 'iv', 's1'; separators are points.
+        part: 'a' of 'Figure 3a', or ''.
+    """
+
+    family: str
+    number: str
+    part: str = ""
+
+
+# The words of each family. A number must follow, so that a short form does not hide a longer one.
+_FAMILIES: dict[str, str] = {
+    "figure": r"figures?|figs?\.?|abbildung(?:en)?|abb\.?|figuras|figura|figure|figuren?|figuur|afbeelding(?:en)?"
+    r"|afb\.?|рисун(?:ок|ка|ке|ком|ки|ках|ков)|рис\.?|rysun(?:ek|ku|ki|kach)|rys\.?|obr(?:ázek|ázku|\.)|ábra|kuva|şekil|şek\."
+    r"|hình(?: vẽ)?",
+    "photo": r"photographs?|photos?|fotos?|fotografías?|фото(?:графи[яиеюй])?"
+    r"|zdjęci[eau]|fotoğraf|fotografi[ae]|ảnh",
+    "plate": r"plates?|tafeln?|planches?|pl\.|láminas?|tavol[ae]",
+    "table": r"tables?|tab\.|tabellen?|tableaux?|tablas?|tabell[ae]|tabelas?|табл(?:ица|ице|ицы|\.)"
+    r"|tabel(?:len)?|tablo|bảng|표",
+    "image": r"images?|pictures?|pics?\.?|bild(?:er|ern)?|imágenes|imagen|immagin[ei]|imagens?|imagem"
+    r"|resim|görsel|изображени[еяи]",
+    "map": r"maps?|karten?|cartes?|mapas?|carta|harita|bản đồ",
+    "diagram": r"diagrams?|diagramm|diagrama|diyagram|sơ đồ|диаграмм[аеы]",
+    "chart": r"charts?|graphs?|grafi[kc]o?|gráficos?|wykres|grafik|biểu đồ|график",
+    "scheme": r"schemes?|schema|schéma|esquema|схем[аеы]",
+    "exhibit": r"exhibits?",
+    "illustration": r"illustrations?|ill\.|illus\.|ilustraci[oó]n",
+    "screenshot": r"screenshots?",
+    "drawing": r"drawings?|zeichnung(?:en)?",
+}
+_PLURAL = re.compile(
+    r"(?i)^(?:\w+s|figs\.|abb\.?|abbildungen|afb\.?|afbeeldingen|figuren|tafeln|tabellen|bilder[n]?|karten|tableaux"
+    r"|zeichnungen|рис\.?|рисун(?:ки|ках|ков)|rys\.?|rysun(?:ki|kach)|imágenes|immagini|tavole|табл\.?|[图図圖表])$"
+)
+_NUMBER = r"(?:[A-Z]\.?)?\d+(?:[.\-‐‑–]\d+)*|[IVX]{1,6}(?![\w])"
+_PART = r"(?:\s?\(?[a-h](?:\s?[-–,&]\s?[a-h])*\)?(?!\w))"
+_ITEM = rf"(?P<number>{_NUMBER})(?P<part>{_PART})?"
+_EAST = {
+    "图": "figure",
+    "図": "figure",
+    "圖": "figure",
+    "그림": "figure",
+    "写真": "photo",
+    "表": "table",
+    "照片": "photo",
+}
+_WORD = "|".join(f"(?P<{family}>{words})" for family, words in _FAMILIES.items())
+_START = re.compile(
+    r"(?:(?<!\w)(?=\w)|(?=[图図圖그写照表]))"  # only at the beginning of a word
+    rf"(?P<more>\b(?:supplementary|supplemental|suppl?\.|extended data|appendix|ergänzende)\s++)?"
+    rf"(?:(?:(?<!\w)(?:{_WORD}))[\s\u00a0~]*+(?:no\.|nr\.|№|#)?\s*+|(?P<east>图|図|圖|그림|写真|照片|表)\s*+)"
+    rf"(?={_NUMBER})",
+    re.IGNORECASE,
+)
+_NUMERAL = re.compile(r"\d|[IVX](?!\w)", re.IGNORECASE)  # fast first test: every label has a numeral
+_NUMBERED = re.compile(_ITEM)
+_JOIN = re.compile(
+    r"\s*(?P<range>-|‐|–|—|to\b|through\b|bis\b|à\b|a\b|～|~|至|до\b)\s*"
+    r"|\s*(?:[,;、]\s*(?:and|&|und|et|y|e|и|or|oder|en)?|and\b|&|und\b|et\b|y\b|e\b|en\b|и\b|or\b|oder\b|和|と|及び?)\s*",
+    re.IGNORECASE,
+)
+# 'Figure 3 of [12]', 'Fig. 3 in Smith et al.', 'Figure 3 in Chapter 2': a figure of another document.
+_ELSEWHERE_AFTER = re.compile(
+    r"[\s,]*\(?(?:of|in|from|by|aus|von|de|dans|en|di|da|из|в)\s+(?:the\s+|their\s+|his\s+|her\s+|its\s+|our\s+)?"
+    r"(?:\[|\(?(?-i:[A-ZÀ-Þ])[\w’'-]+(?:,?\s+(?:(?:and|&|und|et|y)\s+)?(?-i:[A-Z])[\w’'-]+)*\s*"
+    r"(?:et al|\(?(?:1[89]|20)\d\d)"
+    r"|ref(?:s?\.|erences?)|(?:(?:previous|original|earlier|companion|first|second|online|supplementary)\s+)*"
+    r"(?:chapter|appendix|volume|vol\.|supplement|supporting|paper|article|book|textbook|report|thesis|study)\b)",
+    re.IGNORECASE,
+)
+_ELSEWHERE_BEFORE = re.compile(
+    r"(?:\[\d+[,;:]\s*|\b(?:1[89]|20)\d\d[a-z]?\)?[,;:]\s*|\bet al\.?[,;:]?\s*|(?-i:[A-Z])\w+[’']s\s+"
+    r"|\b(?:their|his|her|whose)\s+)$",
+    re.IGNORECASE,
+)
+# 'we figure 3 people', 'a figure 8 knot': after one of these words, 'figure' in lower case is no label.
+_VERB_BEFORE = re.compile(r"\b(?:a|an|to|go|can|could|i|we|you|they|let’s|let's|should|would|of)\s+$", re.IGNORECASE)
+BEFORE = 100
+"""Characters before a label that are searched for such words."""
+_BEFORE_LABEL = " *_([#>\t\u00a0"
+_COLON = re.compile(r"\s*(?:[:.|—–：]|-\s)(?!\d)\s*\S")
+
+
+@of_texts
+def own_labels(text: str) -> tuple[Label, ...]:
+    """Return the labels at the beginning of a caption; empty without any."""
+    start = _START.match(text.lstrip(_BEFORE_LABEL))
+    if start is None:
+        return ()
+    labels, _ = _numbers(start.string, start)
+    return tuple(labels)
+
+
+def unlabelled(text: str) -> str:
+    """Return a caption without the labels at its beginning."""
+    start = _START.match(text.lstrip(_BEFORE_LABEL))
+    if start is None:
+        return text
+    _, end = _numbers(start.string, start)
+    return start.string[end:].lstrip(" :.|—–：-*_)]")
+
+
+def is_caption(text: str) -> bool:
+    """Return whether a text begins like a caption: with a label and a colon, a point or a dash."""
+    start = _START.match(text.lstrip(" *_(["))
+    if start is None:
+        return False
+    _, end = _numbers(start.string, start)
+    return _COLON.match(start.string, end) is not None
+
+
+def cited_labels(text: str) -> tuple[Label, ...]:
+    """Return the labels that a sentence cites, in order, with ranges and lists spelled out.
+
+    Figures of other documents are left out.
+    """
+    return tuple(_cited(text)) if _NUMERAL.search(text) else ()
+
+
+def _cited(text: str) -> Iterator[Label]:
+    at = 0
+    while (start := _START.search(text, at)) is not None:
+        labels, at = _numbers(text, start)
+        at = max(at, start.end())
+        before = text[max(0, start.start() - BEFORE) : start.start()]
+        if start.group()[0].islower() and _VERB_BEFORE.search(before) and start.group("figure"):
+            continue
+        if _ELSEWHERE_BEFORE.search(before) or _ELSEWHERE_AFTER.match(text, at):
+            continue
+        yield from labels
+
+
+def _numbers(text: str, start: re.Match[str]) -> tuple[list[Label], int]:
+    word = start.group().strip()
+    family = _EAST[start.group("east")] if start.group("east") else _family(start)
+    if start.group("more"):
+        family = f"supplementary {family}"
+        word = word.split()[-1]
+    plural = _PLURAL.match(re.sub(r"(?:no\.|nr\.|№|#)$", "", word, flags=re.IGNORECASE).rstrip()) is not None
+    item = _NUMBERED.match(text, start.end())
+    if item is None:  # the look-ahead saw a number without regard to case
+        return [], start.end()
+    labels = _spell(family, item, plural=plural)
+    end = item.end()
+    while plural and (join := _JOIN.match(text, end)) is not None:
+        item = _NUMBERED.match(text, join.end())
+        if item is None:
+            break
+        following = _spell(family, item, plural=plural)
+        if join.group("range") and labels[-1].number.isdigit() and item.group("number").isdigit():
+            first, last = int(labels[-1].number), int(item.group("number"))
+            if not first < last <= first + 30:
+                break
+            labels.extend(Label(family, str(n)) for n in range(first + 1, last))
+        labels.extend(following)
+        end = item.end()
+    return labels, end
+
+
+def _family(start: re.Match[str]) -> str:
+    return next(family for family in _FAMILIES if start.group(family))
+
+
+def _spell(family: str, item: re.Match[str], *, plural: bool) -> list[Label]:
+    """Spell out a number: 'Figures 2-4' are three labels, 'Figure 2-4' is the fourth figure of chapter two."""
+    number = re.sub(r"[\-‐‑–]", ".", item.group("number").lower())
+    parts = re.findall(r"[a-h]", item.group("part") or "")
+    pieces = re.split(r"[\-‐‑–]", item.group("number"))
+    if plural and len(pieces) == 2 and all(piece.isdigit() for piece in pieces):
+        first, last = int(pieces[0]), int(pieces[1])
+        if first < last <= first + 30:
+            return [Label(family, str(n)) for n in range(first, last + 1)]
+    if len(parts) == 2 and re.search(r"[-–]", item.group("part") or ""):
+        parts = [chr(c) for c in range(ord(parts[0]), ord(parts[1]) + 1)]
+    return [Label(family, number, part) for part in parts] or [Label(family, number)]
+
+
+Direction = Literal["above", "below", "near"]
+
+
+class Pointer(NamedTuple):
+    """A deictic reference.
+
+    Attributes:
+        direction: The side of the image; 'near' for either side.
+        several: Whether it speaks of several pictures ('the photos below').
+    """
+
+    direction: Direction
+    several: bool
+
+
+_EN = (
+    r"(?:photo(?:graph)?|picture|image|figure|illustration|diagram|drawing|screenshot|painting|sketch|pic|map|chart"
+    r"|graph|excerpt|snapshot|plot|schematic|engraving)"
+)
+_DE = r"(?:bild|foto|abbildung|grafik|aufnahme|zeichnung|karte|screenshot|skizze)"
+_FR = r"(?:photo(?:graphie)?|image|figure|illustration|schéma|carte|dessin|graphique)"
+_ES = r"(?:foto(?:grafía)?|im[aá]gen|figura|ilustración|dibujo|mapa|gráfico)"
+_PT = r"(?:fotos?|fotografias?|imagem|imagens|figuras?|ilustraç(?:ão|ões)|desenhos?|gráficos?|diagramas?|mapas?)"
+_IT = r"(?:foto|fotografi[ae]|immagin[ei]|figur[ae]|illustrazion[ei]|disegn[oi]|schem[ai]|grafic[oi]|mapp[ae])"
+_NL = r"(?:foto(?:['’]?s)?|afbeelding(?:en)?|figu(?:ur|ren)|illustraties?|tekening(?:en)?|plaatjes?|grafiek(?:en)?)"
+_RU = (
+    r"(?:фото|фотографи[а-я]+|рисунок|рисунк[а-я]+|изображени[а-я]+|картин[а-я]+|снимок|снимк[а-я]+|схем[а-я]+"
+    r"|иллюстраци[а-я]+|скриншот[а-я]*|график[а-я]*|диаграмм[а-я]+)"
+)
+_PL = r"(?:zdjęci\w+|rysun\w+|obraz\w*|fotografi\w+|ilustracj\w+|schema\w+|wykres\w*|diagram\w*|map\w+)"
+_TR = r"(?:resim|resm|resiml|fotoğraf|görsel|şek[i]?l|görüntü|çizim|grafi[kğ]|diyagram|harita)\w*"
+_JA = r"(?:写真|図|画像|絵|イラスト|グラフ|地図|スクリーンショット)"
+_ZH = r"(?:照片|图片|圖片|插图|插圖|截图|截圖|示意图|示意圖|地图|地圖|[图圖](?![书書形案像标]))"
+_ZH_THIS = r"(?:[这這那]?[一两兩三几幾\d]?[张張幅个個])?"
+_KO = r"(?:그림|사진|이미지|도표|그래프|스크린샷|삽화|지도)"
+_VI = r"(?:hình(?: ảnh| vẽ| minh họa)?|ảnh|biểu đồ|sơ đồ|đồ thị|bản đồ)"
+_SHOWN = r"(?:pictured|shown|seen|depicted|illustrated)"
+_SOME = r"(?:(?:two|three|four|five|six|few|several|\d)\s+)?"
+
+_DEICTIC: tuple[tuple[Direction, str], ...] = (
+    ("above", rf"\b{_EN}(?P<s>s)?\s+(?:(?:just|shown|seen|directly|right)\s+)*above\b(?!\s+(?:all|\d))"),
+    ("above", rf"\b(?:above|preceding|previous)[\s-]+{_SOME}{_EN}(?P<s>s)?\b"),
+    ("above", rf"\b{_SHOWN}\s+(?:just\s+|directly\s+)?above\b"),
+    ("above", r"\bsee\s+(?:just\s+)?above\s+(?:photo|picture|image)"),
+    ("below", rf"\b{_EN}(?P<s>s)?\s+(?:(?:just|shown|seen|directly|right)\s+)*below\b(?!\s+\d)"),
+    ("below", rf"\b{_SOME}(?:following|below|next)[\s-]+{_SOME}{_EN}(?P<s>s)?\b"),
+    ("below", rf"\b{_SHOWN}\s+(?:just\s+|directly\s+)?below\b"),
+    ("near", rf"\b(?:adjacent|accompanying|opposite)\s+{_EN}(?P<s>s)?\b"),
+    ("near", rf"\b(?:in|on|from)\s+(?:this|these)\s+{_EN}(?P<s>s)?\b"),
+    (
+        "near",
+        rf"\b(?:see|can see|look at|as in|shown in)\s+(?:it\s+)?(?:(?:in|on)\s+)?(?:the|this|these)\s+{_EN}(?P<s>s)?\b",
+    ),
+    (
+        "near",
+        rf"\(\s*(?:see\s+)?(?:{_EN}(?P<s>s)?|{_SHOWN})(?:\s+(?:here|at (?:left|right)|on the (?:left|right)))?\s*\)",
+    ),
+    ("near", rf"\b(?:{_EN}(?P<s>s)?|{_SHOWN})\s+(?:here|(?:at|on|to the|on the|at the) (?:left|right))\b"),
+    ("above", rf"\b{_DE}(?P<s>e?r|s|en)?\s+(?:weiter\s+)?oben\b"),
+    ("above", rf"\b(?:obige|obenstehende|vorherige|vorige)[nrms]?\s+{_DE}(?P<s>er|s|en)?\b"),
+    ("below", rf"\b{_DE}(?P<s>e?r|s|en)?\s+(?:weiter\s+)?unten\b"),
+    ("below", rf"\b(?:folgende|nachfolgende|unten\s?stehende|nächste)[nrms]?\s+{_DE}(?P<s>er|s|en)?\b"),
+    ("near", rf"\b(?:auf|in|im|siehe)\s+(?:dem|diesem|der|dieser|nebenstehende[nrm])\s+{_DE}\b"),
+    ("near", rf"\b{_DE}(?P<s>e?r|s|en)?\s+(?:links|rechts)\b"),
+    ("above", rf"\b{_FR}(?P<s>s)?\s+(?:ci-dessus|précédente?s?)"),
+    ("below", rf"\b{_FR}(?P<s>s)?\s+(?:ci-dessous|suivante?s?)"),
+    ("near", rf"\b{_FR}(?P<s>s)?\s+(?:ci-(?:contre|après|jointe?s?)|(?:à|de)\s+(?:gauche|droite)\b)"),
+    ("above", rf"\b{_ES}(?P<s>(?:e?s)?)\s+(?:de\s+arriba|anterior(?:es)?)\b"),
+    ("below", rf"\b{_ES}(?P<s>(?:e?s)?)\s+(?:de\s+abajo|siguientes?)\b"),
+    ("below", rf"\b(?:las?|los?|el)\s+siguientes?\s+{_ES}(?P<s>s)?\b"),
+    ("above", rf"\b(?:las?|los?|el)\s+anterior(?:es)?\s+{_ES}(?P<s>s)?\b"),
+    ("near", rf"\b{_ES}(?P<s>(?:e?s)?)\s+(?:de|a)\s+la\s+(?:izquierda|derecha)\b"),
+    ("above", rf"\b{_PT}\s+(?:logo\s+)?(?:acima|anterior(?:es)?)\b"),
+    ("below", rf"\b{_PT}\s+(?:logo\s+)?(?:abaixo|a\s+seguir|seguintes?)\b"),
+    ("below", rf"\b(?:seguintes?|próximas?)\s+{_PT}\b"),
+    ("near", rf"\b{_PT}\s+(?:(?:à|da)\s+(?:esquerda|direita)|ao\s+lado)\b"),
+    ("near", rf"\b(?:nesta|neste|nestas|nestes)\s+{_PT}\b"),
+    ("above", rf"\b{_IT}\s+(?:(?:qui|riportat[aeio])\s+)?(?:sopra|precedent[ei])\b"),
+    ("below", rf"\b{_IT}\s+(?:(?:qui|riportat[aeio])\s+)?(?:sotto|seguent[ei])\b"),
+    ("below", rf"\bseguent[ei]\s+{_IT}\b"),
+    ("near", rf"\b{_IT}\s+(?:(?:a|sulla)\s+(?:sinistra|destra)|(?:qui\s+)?accanto|a\s+(?:fianco|lato))\b"),
+    ("near", rf"\bin\s+(?:quest[aeio]\s+|quest['’]){_IT}\b"),
+    ("above", rf"\b(?:bovenstaande|voorgaande|vorige)\s+{_NL}|\b{_NL}\s+hierboven\b"),
+    ("below", rf"\b(?:onderstaande|volgende)\s+{_NL}|\b{_NL}\s+hieronder\b"),
+    ("near", rf"\b(?:nevenstaande\s+{_NL}|{_NL}\s+(?:hiernaast|links|rechts)|op\s+(?:deze|dit)\s+{_NL})"),
+    ("above", rf"\b(?:{_RU}\s+выше|(?:предыдущ|вышеприведённ|вышеприведенн)\w+\s+{_RU})\b"),
+    ("below", rf"\b(?:{_RU}\s+ниже|(?:следующ|нижеприведённ|нижеприведенн)\w+\s+{_RU})\b"),
+    ("near", rf"\b(?:{_RU}\s+(?:слева|справа)|на\s+(?:этом|этой|этих)\s+{_RU})\b"),
+    ("above", rf"\b(?:{_PL}\s+powyżej|(?:powyższ|poprzedni)\w+\s+{_PL})\b"),
+    ("below", rf"\b(?:{_PL}\s+poniżej|(?:poniższ|następn|kolejn)\w+\s+{_PL})\b"),
+    ("near", rf"\b(?:{_PL}\s+(?:obok|po\s+(?:lewej|prawej))|na\s+(?:tym|tej|tych)\s+{_PL})\b"),
+    ("above", rf"\b(?:yukarıdaki|üstteki|önceki)\s+(?:\w+\s+)?{_TR}"),
+    ("below", rf"\b(?:aşağıdaki|alttaki|sonraki)\s+(?:\w+\s+)?{_TR}"),
+    ("near", rf"\b(?:soldaki|sağdaki|yandaki|bu)\s+{_TR}"),
+    ("above", rf"(?:上|前|上記|上述)の{_JA}|上図"),
+    ("below", rf"(?:下|次|以下|下記)の{_JA}|下図"),
+    ("near", rf"(?:左|右|横|隣)の{_JA}|この{_JA}|[左右本]図"),
+    # Not after a noun: 网上图片 are pictures on the net.
+    (
+        "above",
+        rf"(?:(?<![网網线線纸紙以之墙牆身街路])上面?|上方|前面)[的述]?(?:[这這那]?[一两兩三几幾\d]?[张張幅个個])?{_ZH}",
+    ),
+    ("below", rf"(?:下面?|下方|下列|以下)的?(?:[这這那]?[一两兩三几幾\d]?[张張幅个個])?{_ZH}"),
+    ("near", rf"(?:[左右][边邊侧側]?的?|[此本]|[这這][张張幅个個]){_ZH}"),
+    ("above", rf"(?<!\w)(?:위|앞|이전)(?:의|에\s*있는|쪽)?\s*{_KO}"),
+    ("below", rf"(?<!\w)(?:아래|다음|하단)(?:의|에\s*있는|쪽)?\s*{_KO}"),
+    ("near", rf"(?<!\w)(?:왼쪽|오른쪽|옆)(?:의)?\s*{_KO}|(?<!\w)이\s+{_KO}"),
+    ("above", rf"\b{_VI}\s+(?:(?:ở\s+)?(?:bên|phía)\s+trên|trên\s+đây|trên(?=\s*[,.;:)]|\s*$)|trước(?!\s+khi))"),
+    ("below", rf"\b{_VI}\s+(?:(?:ở\s+)?(?:bên|phía)\s+dưới|(?:dưới|sau)\s+đây|(?:dưới|sau)(?=\s*[,.;:)]|\s*$))"),
+    ("near", rf"\b{_VI}\s+(?:này|bên\s+(?:trái|phải|cạnh))\b"),
+)
+_NOUNS = (_EN, _DE, _FR, _ES, _PT, _IT, _NL, _RU, _PL, _TR, _JA, _ZH, _KO, _VI)
+_ANY = re.compile("|".join((*_NOUNS, _SHOWN)), re.IGNORECASE)  # every pattern contains one of these words
+_DEICTIC_COMPILED = tuple((direction, re.compile(pattern, re.IGNORECASE)) for direction, pattern in _DEICTIC)
+
+
+def pointer(text: str) -> Pointer | None:
+    """Return the first deictic reference of a sentence, 'above' and 'below' before 'near'; None without any."""
+    if not _ANY.search(text):
+        return None
+    for direction, pattern in _DEICTIC_COMPILED:
+        if match := pattern.search(text):
+            several = "s" in pattern.groupindex and bool(match.group("s"))
+            return Pointer(direction, several)
+    return None
