@@ -18,6 +18,7 @@ from iconotext.cli.excerpts import Linking
 from iconotext.cli.link import RunSettings, linked_documents
 from iconotext.cli.options import (
     Download,
+    Fields,
     Json,
     Model,
     Quiet,
