@@ -15,6 +15,7 @@ from PIL import Image as Pillow
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 RUN = {
+    "draft_with_vision_model": (["docs/bare.md"], "img0.png: A surface whose mean colour is "),
     "link_article": (["docs/0.md"], "img0.png: "),
     "link_folder": (["docs"], ""),
     "make_corpus": ([], "['A dog runs along the beach.', 'Then it rains.']"),
@@ -48,6 +49,7 @@ def inputs(tmp_path, monkeypatch, picture):
                 "links": [[0, 0]],
             }
         )
+    (tmp_path / "docs/bare.md").write_text("Here is number 0, a dog.\n\n![](img0.png)\n")
     write_docling(tmp_path)
     (tmp_path / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 

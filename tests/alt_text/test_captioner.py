@@ -47,6 +47,10 @@ def pictures(number, *, seed=0):
     return list(prompts(make_linked(["A tram waits."], images, [link(0, n, 0.9) for n in range(number)])))
 
 
+def messages(number, *, seed=0):
+    return [prompt.messages for prompt in pictures(number, seed=seed)]
+
+
 def replies(captioner, items):
     return [reply for _, reply in captioner.ask_all(items)]
 
@@ -56,7 +60,7 @@ def test_what_is_sent(server, made):
     image = Image("private/IMG_1.jpg", photograph(1), None, "Figure 1: Line 4.", 2, 2)
     linked = make_linked(headings, [image], [link(1, 0, 0.9)], title="On trams", language="de")
     (prompt,) = prompts(linked)
-    assert made().ask(prompt) == Reply("A shape of kind 0", True, 1_000)
+    assert made().ask(prompt.messages) == Reply("A shape of kind 0", True, 1_000)
     (asked,) = server.asked
     assert asked.path == "/v1/chat/completions"
     assert asked.headers["content-type"] == "application/json"
@@ -88,7 +92,7 @@ def test_where_a_picture_was_taken_stays_here(server, made):
     Pillow.open(io.BytesIO(photograph(1))).save(file, "JPEG", exif=exif)
     assert b"Tram Lane" in file.getvalue()
     (prompt,) = prompts(make_linked(["A tram."], [Image("a.jpg", file.getvalue(), position=0)], []))
-    made().ask(prompt)
+    made().ask(prompt.messages)
     assert b"Tram Lane" not in base64.b64decode(server.asked[0].picture.partition(",")[2])
 
 
@@ -102,7 +106,7 @@ def test_where_a_picture_was_taken_stays_here(server, made):
     ],
 )
 def test_addresses(server, made, url, path):
-    made(url=url.format(server.port)).ask(*pictures(1))
+    made(url=url.format(server.port)).ask(*messages(1))
     assert server.asked[0].path == path
 
 
@@ -114,10 +118,10 @@ def test_instructions_in_a_document_change_nothing_that_is_sent_and_nowhere_it_g
     image = Image("http://203.0.113.9/a.jpg", photograph(1), None, f"Caption: {evil}", position=1)
     linked = make_linked([evil], [image], [link(0, 0, 0.9)], title=evil)
     captioner = made()
-    captioner.ask(*prompts(linked))
+    captioner.ask(*(prompt.messages for prompt in prompts(linked)))
     (asked,) = server.asked
     plain = made()
-    plain.ask(*pictures(1))
+    plain.ask(*messages(1))
     other = server.asked[1]
     assert (asked.path, asked.headers.keys(), asked.body.keys()) == (
         other.path,
@@ -136,9 +140,9 @@ def test_the_key_goes_to_the_server_and_nowhere_else(server, made, monkeypatch, 
     server.say = lambda asked, number: completion("A tram") if number == 0 else failure(401, f"wrong key: {KEY}")
     captioner = made()
     first, second = pictures(2)
-    captioner.ask(first)
+    captioner.ask(first.messages)
     with pytest.raises(CaptionerError, match=r"it answered 401: wrong key: \[key\]") as error:
-        captioner.ask(second)
+        captioner.ask(second.messages)
     assert [asked.headers["authorization"] for asked in server.asked] == [f"Bearer {KEY}"] * 2
     files = list((tmp_path / "replies").iterdir())
     assert len(files) == 1
@@ -194,7 +198,7 @@ def test_a_localhost_that_leads_elsewhere_is_refused(server, made, monkeypatch):
     found = [(2, 1, 6, "", ("127.0.0.1", server.port)), (2, 1, 6, "", ("203.0.113.9", server.port))]
     monkeypatch.setattr("socket.getaddrinfo", lambda *_, **__: found)
     with pytest.raises(CaptionerError, match="localhost is another machine by the name service"):
-        captioner.ask(*pictures(1))
+        captioner.ask(*messages(1))
     assert server.asked == []
 
 
@@ -202,7 +206,7 @@ def test_a_redirect_is_not_followed(server, made):
     with serving() as other:
         server.say = lambda asked, number: Said(b"", 307, headers={"Location": f"{other.url}/chat/completions"})
         with pytest.raises(CaptionerError, match="leads elsewhere"):
-            made().ask(*pictures(1))
+            made().ask(*messages(1))
         assert other.asked == []
         assert other.others == []
 
@@ -255,7 +259,7 @@ def test_pictures_that_fail_in_a_row_end_the_run(server, made):
 def test_a_busy_server_is_asked_again_after_a_rest(server, made, status):
     time = Time()
     server.say = lambda asked, number: failure(status) if number < 3 else completion("A tram")
-    assert made(time).ask(*pictures(1)).text == "A tram"
+    assert made(time).ask(*messages(1)).text == "A tram"
     assert time.slept == [2.0, 4.0, 8.0]
     assert len({json.dumps(asked.body) for asked in server.asked}) == 1
 
@@ -265,13 +269,13 @@ def test_a_server_says_how_long_it_rests(server, made):
     server.say = lambda asked, number: (
         failure(429, headers={"Retry-After": "7"}) if not number else completion("A tram")
     )
-    assert made(time).ask(*pictures(1)).text == "A tram"
+    assert made(time).ask(*messages(1)).text == "A tram"
     assert time.slept == [7.0]
 
 
 def test_a_server_that_stays_busy_is_given_up(server, made):
     server.say = lambda asked, number: failure(503, "loading")
-    assert made().ask(*pictures(1)) == NoReply("it answered 503: loading")
+    assert made().ask(*messages(1)) == NoReply("it answered 503: loading")
     assert len(server.asked) == TRIES
 
 
@@ -279,14 +283,14 @@ def test_an_answer_that_is_cut_off_is_asked_for_again(server, made):
     server.say = lambda asked, number: (
         replace(completion("A tram"), length=5_000) if not number else completion("A cat")
     )
-    assert made().ask(*pictures(1)).text == "A cat"
+    assert made().ask(*messages(1)).text == "A cat"
 
 
 def test_a_slow_server_is_asked_again_and_given_up(server, made):
     gate = threading.Event()
     server.say = lambda asked, number: gate.wait(60) and completion("A tram")
     try:
-        assert made(seconds=0.2).ask(*pictures(1)) == NoReply("no answer (took longer than allowed)")
+        assert made(seconds=0.2).ask(*messages(1)) == NoReply("no answer (took longer than allowed)")
     finally:
         gate.set()
     assert len(server.asked) == TRIES
@@ -296,7 +300,7 @@ def test_where_nothing_answers(made):
     with pytest.raises(
         CaptionerError, match=r"127.0.0.1:9/v1/chat/completions: nothing answers there: start the server"
     ):
-        made(url="http://127.0.0.1:9").ask(*pictures(1))
+        made(url="http://127.0.0.1:9").ask(*messages(1))
 
 
 def test_ten_at_a_time_and_in_order(server, made):
@@ -334,21 +338,21 @@ def test_what_changes_is_asked_for_again(server, made, change):
         image = Image("a.jpg", photograph(seed), position=1)
         return next(prompts(make_linked([text], [image], [link(0, 0, 0.9)], language=language)))
 
-    made().ask(prompt())
+    made().ask(prompt().messages)
     with serving() as other:
         settings = {"model": {"model": "other"}, "tokens": {"answer_tokens": 99}, "server": {"url": other.url}}
         given = {"picture": {"seed": 2}, "text": {"text": "A cat waits."}, "language": {"language": "de"}}
-        made(**settings.get(change, {})).ask(prompt(**given.get(change, {})))
+        made(**settings.get(change, {})).ask(prompt(**given.get(change, {})).messages)
         assert len(server.asked) + len(other.asked) == 2
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"text": 1}', "null"])
 def test_a_damaged_reply_is_asked_for_again(server, made, tmp_path, text):
     given = pictures(1)
-    made().ask(*given)
+    made().ask(given[0].messages)
     (file,) = (tmp_path / "replies").iterdir()
     file.write_text(text)
-    assert made().ask(*given).complete
+    assert made().ask(given[0].messages).complete
     assert len(server.asked) == 2
 
 
@@ -379,22 +383,22 @@ def test_a_limit_of_tokens_is_not_passed(server, made, requests):
 @pytest.mark.parametrize("tokens", [None, 0, -5, True, "many"])
 def test_a_limit_of_tokens_needs_a_server_that_counts(server, made, tokens):
     server.say = lambda asked, number: completion("A tram", tokens=tokens)
-    assert made().ask(*pictures(1)) == Reply("A tram", True, None)
+    assert made().ask(*messages(1)) == Reply("A tram", True, None)
     with pytest.raises(CaptionerError, match="does not say how many tokens"):
-        made(max_tokens=100_000).ask(*pictures(1, seed=50))
+        made(max_tokens=100_000).ask(*messages(1, seed=50))
 
 
 def test_thoughts_are_no_reply(server, made):
     server.say = lambda asked, number: completion("<think>It is red.\nA tram?</think>\n\nA red tram")
-    assert made().ask(*pictures(1)).text.strip() == "A red tram"
+    assert made().ask(*messages(1)).text.strip() == "A red tram"
     server.say = lambda asked, number: completion("<think>It is red", finish="length")
-    assert made().ask(*pictures(1, seed=7)) == Reply("", False, 1_000)
+    assert made().ask(*messages(1, seed=7)) == Reply("", False, 1_000)
 
 
 def test_a_picture_that_cannot_be_decoded_is_not_sent(server, made):
     broken = photograph(1)[:400]
     (prompt,) = prompts(make_linked(["A tram."], [Image("a.jpg", broken, position=0)], []))
-    reply = made().ask(prompt)
+    (reply,) = replies(made(), [prompt])
     assert not reply.asked
     assert "damaged" in reply.reason
     assert server.asked == []
@@ -409,4 +413,4 @@ def test_address_and_model_belong_together(made, settings):
 def test_proxies_of_the_environment_get_nothing(server, made, monkeypatch):
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
-    assert made().ask(*pictures(1)).complete
+    assert made().ask(*messages(1)).complete

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 import zipfile
 
 import pytest
 
 from tests.support.browser import accessible_in_every_look
-from tests.support.server import WITHOUT_ALT, write_article
+from tests.support.captioner import completion, serving
+from tests.support.server import WITHOUT_ALT, Running, write_article
 
 pytestmark = pytest.mark.browser
 
@@ -124,3 +126,47 @@ def test_pages_fit_a_phone_and_are_read_aloud(visit, writer, desk):
     accessible_in_every_look(
         visit, writer, f"/collections/{collection}/alt-text", lambda page: page.wait_for_selector(".picture-card img")
     )
+
+
+@pytest.fixture
+def vision():
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture
+def asking(tmp_path, vision):
+    """A server whose people may ask a vision model."""
+    options = ["--root", str(tmp_path), "--captioner", vision.url, "--captioner-model", "seer"]
+    with Running(tmp_path / "data", *options) as running:
+        yield running
+
+
+def test_a_vision_model_is_asked_and_its_draft_is_looked_at(asking, vision, visit, tmp_path):
+    gate = threading.Event()
+    vision.say = lambda asked, number: gate.wait(120) and completion("Three boats under snow")
+    write_article(tmp_path / "one")
+    collection = asking.open("one")["id"]
+    came = visit(asking)
+    page = came.page
+    came.go(f"/collections/{collection}/alt-text")
+    page.wait_for_selector(".picture-card:focus >> text=Picture 1")
+    page.keyboard.press("ArrowDown")
+    page.wait_for_selector(".picture-card:focus >> text=Picture 2")
+    page.keyboard.press("a")
+    page.wait_for_selector("text=seer looks at the picture")
+    page.keyboard.press("a")  # it is asked once
+    came.accessible()
+    gate.set()
+    page.wait_for_selector("text=Drafted by seer")
+    assert len(vision.asked) == 1
+    assert card(page, 2).locator("textarea").input_value() == "Three boats under snow"
+    assert card(page, 2).locator(".outcome").inner_text() == ""  # nothing is accepted for anybody
+    came.accessible()
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".picture-card:focus >> text=Picture 1")
+    assert card(page, 2).locator(".outcome").inner_text() == "Accepted; not in the file yet."
+    vision.say = lambda asked, number: completion("IMG_0042")
+    page.click("text=Ask seer >> nth=0")
+    page.wait_for_selector("text=seer made no draft: the alternative text")
+    assert card(page, 1).locator("textarea").input_value() == DRAFT

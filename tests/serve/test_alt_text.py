@@ -8,6 +8,7 @@ import zipfile
 import pytest
 
 from tests.support import program
+from tests.support.captioner import completion, failure, serving
 from tests.support.server import WITHOUT_ALT, Running, described, drawn, dropped, say, wait_for, write_article
 
 pytestmark = pytest.mark.slow
@@ -235,3 +236,64 @@ def test_a_menu_of_a_web_page_is_told_apart_from_its_text(writer, tmp_path):
         assert packed.read("x/a.html").decode() == page.replace(
             "<img src=a.png", '<img alt="A &quot;red&quot; boat" src=a.png'
         )
+
+
+@pytest.fixture
+def vision():
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture
+def asking(tmp_path, vision, monkeypatch):
+    """A server whose people may ask a vision model, which says how many pictures it got."""
+    monkeypatch.setenv("ICONOTEXT_CACHE", str(tmp_path / "cache"))
+    with Running(tmp_path / "data", "--captioner", vision.url, "--captioner-model", "seer") as running:
+        yield running
+
+
+def test_a_vision_model_is_asked_for_one_picture_and_nothing_is_said_for_anybody(asking, vision, folder):
+    vision.say = lambda asked, number: completion("Three boats under snow, seen from the pier")
+    _, document = dropped(asking, folder)
+    found = described(asking, document)
+    assert found["captioner"] == "seer"
+    assert vision.asked == []  # linking asks nobody
+    home, boat = f"/v1/documents/{document}/alt-text", found["pictures"][1]
+    answer = asking.ask("POST", f"{home}/draft", {"key": boat["key"]})
+    assert answer.json == {"text": "Three boats under snow, seen from the pier", "problem": None}
+    (asked,) = vision.asked
+    assert "The boats lie in the harbour all winter." in asked.context["text about the picture"]
+    assert [one["said"] for one in described(asking, document)["pictures"]] == ["nothing"] * 3
+    assert asking.ask("POST", f"{home}/draft", {"key": boat["key"]}).json == answer.json
+    assert len(vision.asked) == 1  # the reply was stored
+    vision.say = lambda asked, number: completion("The boats lie in the harbour all winter.")
+    tram = asking.ask("POST", f"{home}/draft", {"key": found["pictures"][0]["key"]}).json
+    assert tram["text"] == "The boats lie in the harbour all winter."
+    assert "says again what stands beside it" in tram["problem"]
+    vision.say = lambda asked, number: failure(400, "no images here")
+    bridge = asking.ask("POST", f"{home}/draft", {"key": found["pictures"][2]["key"]}).json
+    assert bridge == {"text": None, "problem": "it answered 400: no images here"}
+    vision.say = lambda asked, number: failure(401, "no key")
+    refused = asking.ask("POST", f"{home}/draft", {"key": found["pictures"][2]["key"]})
+    assert (refused.status, "it answered 401: no key" in refused.json["detail"]) == (502, True)
+    assert asking.ask("POST", f"{home}/draft", {"key": "nothing"}).status == 404
+
+
+def test_what_the_command_asked_is_not_asked_again(asking, vision, folder):
+    drafted = program.run(
+        "alt-text", "draft", folder, "--captioner", vision.url, "--captioner-model", "seer", "--json"
+    ).stdout
+    assert len(vision.asked) == 1  # of the picture without a text
+    _, document = dropped(asking, folder)
+    key = described(asking, document)["pictures"][0]["key"]
+    said = asking.ask("POST", f"/v1/documents/{document}/alt-text/draft", {"key": key}).json
+    assert f'"text": "{said["text"]}"' in drafted
+    assert len(vision.asked) == 1
+
+
+def test_without_a_captioner_there_is_none_to_ask(writer, folder):
+    _, document = dropped(writer, folder)
+    found = described(writer, document)
+    assert found["captioner"] is None
+    key = found["pictures"][0]["key"]
+    assert writer.ask("POST", f"/v1/documents/{document}/alt-text/draft", {"key": key}).status == 404

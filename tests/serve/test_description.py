@@ -15,6 +15,7 @@ from schemathesis import Case, GenerationMode
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 from typer.testing import CliRunner
 
+from iconotext.alt_text.captioner import Captioner, CaptionerSettings
 from iconotext.cli.app import app as command
 from iconotext.serve import work
 from iconotext.serve.app import make_app, open_data
@@ -35,7 +36,8 @@ def described(tmp_path_factory: pytest.TempPathFactory, root) -> Iterator[schema
     done = CliRunner().invoke(command, ["library", "add", str(home / "library"), str(root / "trip")])
     assert done.exit_code == 0, done.output
     study = make_study(home / "study.sqlite")
-    with served(data=home / "data", root=root, library=home / "library", study=(study,)) as schema:
+    nobody = Captioner(CaptionerSettings(url="http://127.0.0.1:9", model="seer"), folder=home)
+    with served(nobody, data=home / "data", root=root, library=home / "library", study=(study,)) as schema:
         yield schema
 
 
@@ -47,11 +49,11 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[schemathesis.Base
 
 
 @contextlib.contextmanager
-def served(**given: Any) -> Iterator[schemathesis.BaseSchema]:
+def served(captioner: Captioner | None = None, **given: Any) -> Iterator[schemathesis.BaseSchema]:
     chosen = ServeSettings(allow=("testserver",), max_seconds=600, **given)
     with open_data(chosen) as store:
         pool = Pool(1, work.prepare, "default")
-        jobs = Jobs(store, pool, chosen, Events())
+        jobs = Jobs(store, pool, chosen, Events(), captioner)
         app = make_app(chosen, Access(store, chosen.port, chosen.data), jobs)
         key = {"Authorization": f"Bearer {(chosen.data / 'key').read_text().strip()}"}
         schema = schemathesis.openapi.from_asgi("/openapi.json", app, headers=key)

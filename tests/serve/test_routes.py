@@ -15,12 +15,12 @@ from iconotext.serve.routes import CALLS, ROUTES
 from iconotext.serve.settings import ServeSettings
 
 
-def requests(monkeypatch, **chosen) -> tuple[set[str], set[str]]:
+def requests(monkeypatch, captioner=None, **chosen) -> tuple[set[str], set[str]]:
     """The requests of an application, and those that its description has."""
     monkeypatch.setattr(search, "Pool", lambda *_: None)
     monkeypatch.setattr(app, "picture_pool", Future)
     monkeypatch.setattr(app, "find_studies", lambda _: {})
-    jobs: Any = SimpleNamespace()
+    jobs: Any = SimpleNamespace(captioner=captioner)
     made = make_routes(ServeSettings(**chosen), jobs)
     routes = {
         f"{method} {route.path}" for route in made.routes if isinstance(route, APIRoute) for method in route.methods
@@ -30,7 +30,7 @@ def requests(monkeypatch, **chosen) -> tuple[set[str], set[str]]:
 
 
 def test_every_route_has_a_row_and_every_row_a_route(monkeypatch):
-    routes, described = requests(monkeypatch, library=Path("lib"), study=(Path("s.sqlite"),))
+    routes, described = requests(monkeypatch, "seer", library=Path("lib"), study=(Path("s.sqlite"),))
     assert routes == {row.request[0] for row in ROUTES}
     assert described == {row.request[0] for row in CALLS}
     assert len(ROUTES) == len(routes)

@@ -7,18 +7,41 @@ from typing import TYPE_CHECKING
 from iconotext.system.lazy import lazy
 
 if TYPE_CHECKING:
+    from iconotext.alt_text.captioned import Refused, captioned_drafts
+    from iconotext.alt_text.captioner import Captioner, CaptionerSettings
     from iconotext.alt_text.drafts import Draft, make_drafts, read_drafts
+    from iconotext.alt_text.prompt import Prompt, prompts
     from iconotext.alt_text.writing import Change, plan_change, unified_diff, write_change
 
-__all__ = ["Change", "Draft", "make_drafts", "plan_change", "read_drafts", "unified_diff", "write_change"]
+__all__ = [
+    "Captioner",
+    "CaptionerSettings",
+    "Change",
+    "Draft",
+    "Prompt",
+    "Refused",
+    "captioned_drafts",
+    "make_drafts",
+    "plan_change",
+    "prompts",
+    "read_drafts",
+    "unified_diff",
+    "write_change",
+]
 
 __getattr__, __dir__ = lazy(
     __name__,
     {
+        "Captioner": "iconotext.alt_text.captioner",
+        "CaptionerSettings": "iconotext.alt_text.captioner",
         "Change": "iconotext.alt_text.writing",
         "Draft": "iconotext.alt_text.drafts",
+        "Prompt": "iconotext.alt_text.prompt",
+        "Refused": "iconotext.alt_text.captioned",
+        "captioned_drafts": "iconotext.alt_text.captioned",
         "make_drafts": "iconotext.alt_text.drafts",
         "plan_change": "iconotext.alt_text.writing",
+        "prompts": "iconotext.alt_text.prompt",
         "read_drafts": "iconotext.alt_text.drafts",
         "unified_diff": "iconotext.alt_text.writing",
         "write_change": "iconotext.alt_text.writing",

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 
 from iconotext.alt_text.captioner import Captioner, NoReply, Reply
@@ -17,7 +17,7 @@ from iconotext.check.page import Page, Picture, Place
 from iconotext.check.rules import CheckSettings, broken_rules
 from iconotext.excerpts import Quote
 from iconotext.plain_text import readable
-from iconotext.types import LinkedDocument
+from iconotext.types import Image, LinkedDocument
 
 _LABEL = re.compile(r"(?:the )?alt(?:ernative)?[ -]?text\s*:\s*", re.IGNORECASE)
 _AROUND = "\"'“”„«»‘’`*_ "
@@ -77,22 +77,17 @@ def checked(
     addresses or markup in it.
     """
     replies = list(replies)
-    texts = {
-        prompt.context.image: cleaned(reply.text, linked.document.language)
-        for prompt, reply in replies
-        if isinstance(reply, Reply)
-    }
-    problems = _problems(linked, texts)
-    place = linked.document.place or linked.document.id
+    given = {prompt.context.image: reply for prompt, reply in replies if isinstance(reply, Reply)}
+    document = linked.document
+    texts = judged(given, document.images, tuple(present_texts(linked)), document.language)
+    place = document.place or document.id
     for prompt, reply in replies:
         about = prompt.context
         if isinstance(reply, NoReply):
             yield Refused(prompt.id, about.source, reply.reason)
             continue
-        text = texts[about.image]
-        reason = _useless(text) if reply.complete else "it was cut off; --answer-tokens allows more"
-        reason = reason or problems.get(about.image)
-        if reason:
+        text, reason = texts[about.image]
+        if reason is not None:
             yield Refused(prompt.id, about.source, reason, text)
             continue
         surest = sorted(about.sentences, key=lambda each: (-(each.confidence or 0.0), each.sentence))
@@ -101,6 +96,23 @@ def checked(
             prompt.id, place, sha256, about.image, about.source, text, True, about.confidence or 0.0, 0.0, quotes,
             caption=about.caption, model=model,
         )  # fmt: skip
+
+
+def judged(
+    replies: Mapping[int, Reply], images: Sequence[Image], beside: Sequence[str], language: str
+) -> dict[int, tuple[str, str | None]]:
+    """Return image number to the text of its reply, and the reason why that is no draft; None if it is one.
+
+    Args:
+        images: Of the document, with their captions and alternative texts.
+        beside: What an alternative text must not repeat; see ``drafts.present_texts``.
+    """
+    texts = {number: cleaned(reply.text, language) for number, reply in replies.items()}
+    broken = _broken(texts, images, tuple(dict.fromkeys(beside)), language)
+    return {
+        number: (text, _useless(text, complete=replies[number].complete) or broken.get(number))
+        for number, text in texts.items()
+    }
 
 
 def cleaned(reply: str, language: str) -> str:
@@ -114,7 +126,9 @@ def cleaned(reply: str, language: str) -> str:
     return text
 
 
-def _useless(text: str) -> str | None:
+def _useless(text: str, *, complete: bool) -> str | None:
+    if not complete:
+        return "it was cut off; --answer-tokens allows more"
     if not text:
         return "the model said nothing"
     if text.strip(".") == CANNOT_TELL:
@@ -124,25 +138,24 @@ def _useless(text: str) -> str | None:
     return None
 
 
-def _problems(linked: LinkedDocument, texts: Mapping[int, str]) -> dict[int, str]:
+def _broken(
+    texts: Mapping[int, str], images: Sequence[Image], beside: tuple[str, ...], language: str
+) -> dict[int, str]:
     """Return image number to the first rule that its text breaks, in words."""
-    document = linked.document
-    beside = tuple(dict.fromkeys(present_texts(linked)))
     pictures = [
         Picture(
-            place=Place(document.place or document.id),
+            place=Place(""),
             index=number,
             sources=(image.source,),
             alt=texts.get(number, image.alt),
             caption=image.caption,
             beside=beside if number in texts else (),
-            language=document.language,
+            language=language,
         )
-        for number, image in enumerate(document.images)
+        for number, image in enumerate(images)
     ]
     broken: dict[int, str] = {}
-    page = Page(document.place or document.id, "html", pictures)
-    for picture, _, message in broken_rules(page, CheckSettings(rules=("alt",))):
+    for picture, _, message in broken_rules(Page("", "html", pictures), CheckSettings(rules=("alt",))):
         if isinstance(picture, Picture) and picture.index in texts:
             broken.setdefault(picture.index, message)
     return broken

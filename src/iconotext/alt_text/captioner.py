@@ -21,9 +21,8 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from iconotext.alt_text.prompt import Prompt
+from iconotext.alt_text.prompt import Messages, Prompt
 from iconotext.errors import CaptionerError, ImageError, SettingError, UnreachableError
-from iconotext.features.cache import cache_folder
 from iconotext.plain_text import counted, readable, shortened
 from iconotext.read.web.fetch import MOVED, PORTS, Answer, is_loopback, request
 from iconotext.read.web.polite import Pace, Politeness, persistent
@@ -145,6 +144,8 @@ class Captioner:
     """
 
     def __init__(self, settings: CaptionerSettings, *, folder: Path | None = None, pace: Pace | None = None) -> None:
+        from iconotext.features.cache import cache_folder
+
         if settings.url is None or settings.model is None:
             raise SettingError("a captioner is an address and the name of a model: give --captioner-model, too")
         parts = urlsplit(settings.url)
@@ -165,11 +166,16 @@ class Captioner:
         self._answered = threading.Event()
         self._ended = threading.Event()
 
-    def ask(self, prompt: Prompt) -> Reply | NoReply:
-        """Ask about one picture; errors and stored replies as for ``ask_all``."""
-        ((_, reply),) = self.ask_all([prompt])
-        assert reply is not None
-        return reply
+    @property
+    def name(self) -> str:
+        """Name of the model, and of its machine if that is another one."""
+        return f"{self._model} at {self.host}" if self.is_remote else self._model
+
+    def ask(self, messages: Messages) -> Reply | NoReply:
+        """Send the messages of a ``Prompt``; errors and stored replies as for ``ask_all``."""
+        body = self._body(messages)
+        self._ended.clear()
+        return self._reply_or_limit(body) or self._send(body)
 
     def ask_all(self, items: Iterable[Prompt | Other]) -> Iterator[tuple[Prompt | Other, Reply | NoReply | None]]:
         """Yield each prompt with its reply, in order, and anything else with None.
@@ -203,25 +209,29 @@ class Captioner:
             if item.problem is not None:
                 yield item, None, NoReply(item.problem, asked=False)
                 continue
-            body = self._body(item)
-            reply = self._stored(body)
-            if reply is not None:
-                self.stored += 1
-                yield item, None, reply
-            elif limit := self._budget.take():
-                yield item, None, NoReply(limit, asked=False)
-            else:
-                self.sent += 1
-                yield item, body, None
+            body = self._body(item.messages)
+            yield item, body, self._reply_or_limit(body)
+
+    def _reply_or_limit(self, body: bytes) -> Reply | NoReply | None:
+        """Return the stored reply, or the limit that forbids to ask; None after the picture was counted as sent."""
+        reply = self._stored(body)
+        if reply is not None:
+            self.stored += 1
+            return reply
+        if limit := self._budget.take():
+            return NoReply(limit, asked=False)
+        self.sent += 1
+        return None
 
     def _work(self, job: _Job) -> tuple[Any, Reply | NoReply | None]:
         item, body, reply = job
-        if body is None:
-            return item, reply
+        return item, reply if body is None or reply is not None else self._send(body)
+
+    def _send(self, body: bytes) -> Reply | NoReply:
         tokens = 0
         try:
             if self._ended.is_set():
-                return item, NoReply("the run has ended", asked=False)
+                return NoReply("the run has ended", asked=False)
             answer = persistent(
                 lambda: self._request(body), self.host, self._pace, self._politeness, interval=0.0, rest=1.0
             )
@@ -229,11 +239,11 @@ class Captioner:
             self._answered.set()
             tokens = made.tokens or 0
             write_text(self._file(body), json.dumps(_fields(made)), force=True)
-            return item, made
+            return made
         except ImageError as error:
-            return item, NoReply(f"no answer ({str(error).removeprefix('not fetched').lstrip(': ')})")
+            return NoReply(f"no answer ({str(error).removeprefix('not fetched').lstrip(': ')})")
         except _Useless as error:
-            return item, NoReply(self._clean(str(error)))
+            return NoReply(self._clean(str(error)))
         except CaptionerError:
             self._ended.set()  # before the next picture is sent
             raise
@@ -242,10 +252,10 @@ class Captioner:
             with self._budget.changed:
                 self.tokens += tokens
 
-    def _body(self, prompt: Prompt) -> bytes:
+    def _body(self, messages: Messages) -> bytes:
         content = {
             "model": self._model,
-            "messages": prompt.messages,
+            "messages": messages,
             "max_tokens": self.settings.answer_tokens,
             "temperature": 0,
             "stream": False,
@@ -329,7 +339,7 @@ class Captioner:
 
 
 _Job = tuple[Any, bytes | None, Reply | NoReply | None]
-"""A prompt or another item, what is to be sent, and the reply if there is nothing to send."""
+"""A prompt or another item, the body of its request, and the reply if nothing is to be sent."""
 
 
 class _Useless(Exception):

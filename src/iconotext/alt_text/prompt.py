@@ -11,8 +11,6 @@ from typing import Any
 
 from iconotext.excerpts import CONTEXT_WORDS, Context
 from iconotext.plain_text import json_text
-from iconotext.report.context import contexts
-from iconotext.report.embedded import embed
 from iconotext.types import Image, LinkedDocument
 
 WISHED = 200
@@ -36,6 +34,10 @@ kind, and what it says.
 cannot tell what the picture shows."""
 
 
+Messages = tuple[dict[str, Any], ...]
+"""Messages of the chat-completions protocol."""
+
+
 @dataclass(frozen=True, slots=True)
 class Prompt:
     """What a vision model is asked about a picture.
@@ -51,7 +53,7 @@ class Prompt:
     id: str
     context: Context
     language: str
-    messages: tuple[dict[str, Any], ...] = field(repr=False)
+    messages: Messages = field(repr=False)
     problem: str | None = None
 
     def row(self) -> dict[str, Any]:
@@ -77,6 +79,9 @@ def prompts(
         words: Maximum number of words of the sentences about a picture.
         wanted: Which pictures; None for all without a ``problem``.
     """
+    from iconotext.report.context import contexts
+    from iconotext.report.embedded import embed
+
     document = linked.document
     numbers = [n for n, image in enumerate(document.images) if (wanted(image) if wanted else image.problem is None)]
     about = contexts(linked, words) if numbers else []
@@ -99,7 +104,7 @@ def question(linked: LinkedDocument, context: Context) -> str:
     return f"Context of the picture: {json_text({name: part for name, part in parts.items() if part})}"
 
 
-def messages(text: str, language: str, uri: str) -> tuple[dict[str, Any], ...]:
+def messages(text: str, language: str, uri: str) -> Messages:
     """Return the messages with a ``question``, and the picture as a data URI."""
     return (
         {"role": "system", "content": RULES.format(language=language)},

@@ -111,7 +111,7 @@ def draft(
             raise SettingError("name the documents, or with --from a file of drafts")
         if json and write:
             raise SettingError("--json prints the drafts, and --write writes them: take one after the other")
-        captioner = _captioner(captioning)
+        captioner = named_captioner(captioning)
         drafts, folders, finish = _drafts(paths, RunSettings(model, reading, linking, quiet=quiet), captioner)
         drafts = chosen(drafts, accept or ())
         if write:
@@ -125,7 +125,7 @@ def draft(
         finish()
 
 
-def _captioner(settings: CaptionerSettings) -> Captioner | None:
+def named_captioner(settings: CaptionerSettings) -> Captioner | None:
     """The vision model that is asked; None if none is named. Another machine is named on stderr, even with --quiet."""
     if settings.url is None:
         given = [CAPTIONING.flag(name) for name in settings.model_fields_set]

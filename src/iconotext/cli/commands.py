@@ -140,13 +140,12 @@ COMMANDS = (
 
 SHOWN = {
     "link": "to output model evidence explain relations max-false root include exclude fetch",
-    "context": "words output evidence relations root include exclude fetch json prompt model quiet",
+    "context": "words output evidence relations root include exclude fetch json prompt model",
     "chunks": "words output evidence relations root include exclude fetch json model quiet",
     "place": "min-confidence most output json evidence root include exclude fetch model",
     "check": "rules skip far empty max-length root include exclude json sarif baseline write-baseline",
-    "alt-text draft": "captioner captioner-model allow-remote max-pictures max-tokens write accept from yes json model "
-    "root include exclude fetch quiet",
-    "serve": "root data library study write host port allow model browser",
+    "alt-text draft": "captioner captioner-model allow-remote max-pictures write accept from yes json include exclude",
+    "serve": "root data library study write captioner captioner-model host port allow model",
     "evaluate": "split evidence compare results json protocol pool refine force download",
     "library add": "model evidence relations language root include exclude fetch min-side download json",
     "corpus build folder": "source output links validation test language root include exclude fetch force",

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from iconotext.alt_text.captioner import CaptionerSettings
+from iconotext.cli.alt_text import Captioning, named_captioner
 from iconotext.cli.common import known_errors
 from iconotext.cli.options import Runtime, Threads, complete_models, option, settings_options
 from iconotext.cli.output import say
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 @settings_options
 def serve(
     serving: ServeSettings,
+    captioning: Captioning = CaptionerSettings(),
     model: Annotated[
         str, typer.Option(help="Name or folder of the model that links.", autocompletion=complete_models)
     ] = "default",
@@ -37,6 +40,7 @@ def serve(
     - `iconotext serve --root docs/ --data reviews/`
     - `iconotext serve --library lib --root photos/`
     - `iconotext serve --study study.sqlite`
+    - `iconotext serve --root docs/ --captioner http://127.0.0.1:8080/v1 --captioner-model qwen3-vl`
     - `iconotext serve --port 0 --no-browser`
     - `iconotext serve --host 0.0.0.0 --allow docs.example.org`
     """
@@ -52,7 +56,7 @@ def serve(
                 say(f"Study {number}: {path}", err=True)
         from iconotext.serve.app import run
 
-        run(serving, model, _announcing(browser))
+        run(serving, model, _announcing(browser), named_captioner(captioning))
 
 
 def _announcing(browser: bool) -> Callable[[str], None]:

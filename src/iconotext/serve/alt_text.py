@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 from collections.abc import Mapping
+from concurrent.futures import Future
 from typing import Annotated, Any, Literal
 
 from fastapi import HTTPException, Query
@@ -12,7 +14,10 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import FileResponse
 from pydantic import AfterValidator, Field
 
+from iconotext.alt_text.captioned import judged
+from iconotext.alt_text.captioner import Captioner, NoReply, Reply
 from iconotext.alt_text.drafts import MAX_TEXT
+from iconotext.alt_text.prompt import Messages, messages
 from iconotext.errors import IconotextError
 from iconotext.plain_text import readable
 from iconotext.serve import alt_text_work
@@ -21,8 +26,10 @@ from iconotext.serve.answers import LARGEST, Described
 from iconotext.serve.collections import TheCollection, TheDocument, collection_or_404, sent_once
 from iconotext.serve.jobs import Jobs, TheJobs, without_place
 from iconotext.serve.pages import page
-from iconotext.serve.results import ALT_TEXT
+from iconotext.serve.results import ALT_TEXT, picture_file
 from iconotext.serve.store import Collection, Entry
+from iconotext.system.threads import in_background
+from iconotext.types import Image
 
 OLDER = "it was linked by an older version: open it again"
 
@@ -78,6 +85,7 @@ class DescribedOut(Described):
     title: str | None
     language: str
     unchecked: str | None = Field(description="Why nothing was checked, and nothing can be written.")
+    captioner: str | None = Field(description="The vision model that may be asked for drafts.")
     accepted: int = Field(description="Texts that are in no file yet.")
     elsewhere: list[ElsewhereOut]
     pictures: list[ToDescribeOut]
@@ -117,6 +125,19 @@ class SayIn(Described):
     )
 
 
+class AskIn(Described):
+    """A picture of which the vision model is asked for a draft."""
+
+    key: str = Field(min_length=1, max_length=40)
+
+
+class DraftOut(Described):
+    """A reply of the vision model."""
+
+    text: str | None = Field(description="What it said; null if there is no reply.")
+    problem: str | None = Field(description="Why that is no draft; null if it is one.")
+
+
 class AcceptedOut(Described):
     """The decision was stored on disk."""
 
@@ -142,7 +163,8 @@ def alt_text_page(
 ) -> str:
     """The alternative texts of a document, with drafts."""
     title = f"Alternative texts: {collection.name}"
-    return page("alt-text.html", jobs.settings, here="/", title=title, collection=collection, document=document)
+    given = {"collection": collection, "document": document, "asks": jobs.captioner is not None}
+    return page("alt-text.html", jobs.settings, here="/", title=title, **given)
 
 
 def counted(jobs: TheJobs, collection: TheCollection) -> ToDoOut:
@@ -166,6 +188,7 @@ def described(jobs: TheJobs, document: TheDocument) -> DescribedOut:
         title=document.title,
         language=stored["language"],
         unchecked=stored["unchecked"],
+        captioner=jobs.captioner and jobs.captioner.name,
         accepted=len(_accepted(stored, decisions)),
         elsewhere=stored["elsewhere"],
         pictures=[
@@ -181,11 +204,47 @@ def say(jobs: TheJobs, document: TheDocument, body: SayIn) -> AcceptedOut:
     stored = _pictures(jobs, document)
     if stored["unchecked"] is not None:
         raise HTTPException(409, stored["unchecked"])
-    if all(row["key"] != body.key for row in stored["pictures"]):
-        raise HTTPException(404, "there is no such picture in the document any more")
+    _number(stored, body.key)
     saved = jobs.alt_texts.decide(document.id, body.key, body.text)
     jobs.events.send("collection", id=document.collection)
     return AcceptedOut(said=saved)
+
+
+async def draft(jobs: TheJobs, document: TheDocument, body: AskIn) -> DraftOut:
+    """Ask the vision model for a draft: the picture and the text about it are sent to its server.
+
+    Nothing is accepted or written. A reply that came before is not asked for again.
+    """
+    assert jobs.captioner is not None  # else there is no such route
+    stored = _pictures(jobs, document)
+    number = _number(stored, body.key)
+    if "questions" not in stored:
+        raise HTTPException(409, OLDER)
+    file = picture_file(jobs.entry_folder(document), number)
+    if file is None:
+        raise HTTPException(409, "the picture cannot be shown")
+    uri = f"data:image/{file.suffix[1:]};base64,{base64.b64encode(file.read_bytes()).decode()}"
+    given = messages(stored["questions"][number], stored["language"], uri)
+    async with jobs.asking:
+        reply: Future[Reply | NoReply] = Future()
+        in_background(_ask, jobs.captioner, given, reply)  # not of a pool, which would wait for it when the server ends
+        try:
+            said = await asyncio.wrap_future(reply)
+        except IconotextError as error:
+            raise HTTPException(502, str(error)) from None
+    if isinstance(said, NoReply):
+        return DraftOut(text=None, problem=said.reason)
+    images = [Image(row["source"], alt=row["alt"], caption=row["caption"]) for row in stored["pictures"]]
+    text, problem = judged({number: said}, images, stored["texts"], stored["language"])[number]
+    return DraftOut(text=text, problem=problem)
+
+
+def _ask(captioner: Captioner, given: Messages, reply: Future[Reply | NoReply]) -> None:
+    reply.set_running_or_notify_cancel()  # from now on, it cannot be cancelled
+    try:
+        reply.set_result(captioner.ask(given))
+    except Exception as error:
+        reply.set_exception(error)
 
 
 def undo(jobs: TheJobs, collection: TheCollection) -> TakenBackOut:
@@ -239,6 +298,14 @@ def _pictures(jobs: Jobs, entry: Entry) -> dict[str, Any]:
     except FileNotFoundError:
         raise HTTPException(409, OLDER) from None
     return stored
+
+
+def _number(stored: Mapping[str, Any], key: str) -> int:
+    """The number of the picture with a key."""
+    for row in stored["pictures"]:
+        if row["key"] == key:
+            return int(row["picture"])
+    raise HTTPException(404, "there is no such picture in the document any more")
 
 
 def _state(row: Mapping[str, Any], decision: Decision | None) -> Literal["nothing", "text", "as it is", "written"]:

@@ -160,9 +160,11 @@ def to_describe(linked: LinkedDocument, place: Place, sha256: str, shown: Mappin
         shown: Image number to the picture as pages show it.
 
     Returns:
-        JSON data: ``alt_text.DescribedOut`` without people's decisions.
+        JSON data: ``alt_text.DescribedOut`` without people's decisions, and what a vision model is asked about each
+        picture (``questions``) and must not repeat (``texts``).
     """
-    from iconotext.alt_text.drafts import is_without_alt, make_drafts
+    from iconotext.alt_text.drafts import is_without_alt, make_drafts, present_texts
+    from iconotext.alt_text.prompt import question
     from iconotext.check.audit import check_page
     from iconotext.check.page import FORMATS, FORMATS_AND, Picture
     from iconotext.check.rules import CheckSettings
@@ -195,6 +197,8 @@ def to_describe(linked: LinkedDocument, place: Place, sha256: str, shown: Mappin
         "sha256": sha256,
         "language": linked.document.language,
         "unchecked": unchecked,
+        "questions": [question(linked, each) for each in about],
+        "texts": list(present_texts(linked)),
         "elsewhere": [{"where": _where(each.place), "source": _named(each.source), **_row(each)} for each in elsewhere],
         "pictures": [
             {

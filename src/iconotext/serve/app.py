@@ -20,6 +20,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
 from iconotext import __version__
+from iconotext.alt_text.captioner import Captioner
 from iconotext.errors import FullDiskError, SettingError
 from iconotext.papers.studies import find_studies
 from iconotext.plain_text import encodable, shortened
@@ -101,7 +102,12 @@ def make_routes(settings: ServeSettings, jobs: Jobs) -> FastAPI:
         app.state.finder = search.Finder(settings, settings.library)
     if settings.study:
         app.state.studies, app.state.study_pool = find_studies(settings.study), picture_pool()
-    options = {"": True, "--library": settings.library is not None, "--study": bool(settings.study)}
+    options = {
+        "": True,
+        "--library": settings.library is not None,
+        "--study": bool(settings.study),
+        "--captioner": jobs.captioner is not None,
+    }
     for route in ROUTES:
         if options[route.option]:
             route.add_to(app)
@@ -145,10 +151,13 @@ def open_data(settings: ServeSettings) -> Iterator[Store]:
         yield store
 
 
-def run(settings: ServeSettings, model: str, announce: Callable[[str], None]) -> None:
+def run(
+    settings: ServeSettings, model: str, announce: Callable[[str], None], captioner: Captioner | None = None
+) -> None:
     """Run the server until it is stopped.
 
     Args:
+        captioner: The vision model that people may ask for drafts of alternative texts.
         announce: Called with the address at the start, and with a new address whenever one was used.
     """
     import uvicorn
@@ -164,7 +173,7 @@ def run(settings: ServeSettings, model: str, announce: Callable[[str], None]) ->
         open_data(settings) as store,
         listen(settings) as listener,
         closing(Pool(settings.workers, work.prepare, model)) as pool,
-        closing(Jobs(store, pool, settings, Events())) as jobs,
+        closing(Jobs(store, pool, settings, Events(), captioner)) as jobs,
         closing(Follower(jobs)) if settings.root is not None else nullcontext(),
     ):
         port = listener.getsockname()[1]

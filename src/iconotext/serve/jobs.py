@@ -22,6 +22,7 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Request
 
+from iconotext.alt_text.captioner import Captioner
 from iconotext.errors import DocumentError, FullDiskError, IconotextError
 from iconotext.serve import learn, work
 from iconotext.serve.alt_text_work import AltTexts
@@ -49,8 +50,13 @@ WHOLE = -1
 class Jobs:
     """The scheduler: a thread gives work to the pool's processes, and writes their results to the database."""
 
-    def __init__(self, store: Store, pool: Pool, settings: ServeSettings, events: Events) -> None:
+    def __init__(
+        self, store: Store, pool: Pool, settings: ServeSettings, events: Events, captioner: Captioner | None = None
+    ) -> None:
         self.store, self.pool, self.settings, self.events = store, pool, settings, events
+        self.captioner = captioner
+        self.asking = asyncio.Semaphore(captioner.settings.requests if captioner else 1)
+        """Limits the pictures that are with the captioner at a time."""
         self.alt_texts, self.followed = AltTexts(store), Followed(store)
         self.metrics = Metrics(pool)
         self.asked_folder = settings.data.absolute() / "asked"

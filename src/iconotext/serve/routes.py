@@ -48,7 +48,7 @@ class Route:
     address: str
     function: Callable[..., Any]
     tag: str = ""
-    option: Literal["", "--library", "--study"] = ""
+    option: Literal["", "--library", "--study", "--captioner"] = ""
     errors: Sequence[int] = ()
     sends: Sequence[str] = ()
     status: int = 200
@@ -142,6 +142,9 @@ CALLS = (
     Route("GET", f"{_DOCUMENT}/alt-text", alt_text.described, "alternative texts", errors=_STATE),
     Route("POST", f"{_DOCUMENT}/alt-text", alt_text.say, "alternative texts", errors=_STATE, status=201),
     Route("POST", f"{_DOCUMENT}/alt-text/write", alt_text.write, "alternative texts", errors=_FILE),
+    Route(
+        "POST", f"{_DOCUMENT}/alt-text/draft", alt_text.draft, "alternative texts", "--captioner", errors=(*_STATE, 502)
+    ),
     Route("POST", "/v1/search", search.search, "search", "--library", errors=_FILE),
     Route("POST", _PICTURES, search.send_example, "search", "--library", errors=[415, 503], status=201, files=True),
     Route("GET", f"{_PICTURES}/{{picture}}", search.picture, "search", "--library", errors=_FILE, sends=PICTURE),

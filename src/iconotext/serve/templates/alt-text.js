@@ -11,6 +11,7 @@ let described = null; // its pictures
 let shown = ""; // what the cards were made of
 let busy = false;
 const typed = new Map(); // by picture what stands in its field and was not accepted yet
+const replies = new Map(); // by picture what the vision model said of it; null while it is asked
 
 const say = teller(byId("saved"));
 const wanted = (one) => one.missing || one.findings.length > 0;
@@ -81,7 +82,16 @@ const choose = async (number) => {
 
 const OUTCOMES = { nothing: "", text: "Accepted; not in the file yet.", decoration: "Decoration; not in the file yet.", "as it is": "Stays as it is.", written: "It is in the file." };
 
+const aboutReply = (reply) => {
+  const model = described.captioner;
+  if (reply === null) return `${model} looks at the picture …`;
+  const said = reply.text ? make("q", { lang: described.language }, reply.text) : "";
+  if (reply.problem !== null) return make("span", {}, `${model} made no draft: ${reply.problem}.`, said && " It said: ", said);
+  return make("span", {}, `Drafted by ${model}: `, said, " Look at the picture before you accept.");
+};
+
 const aboutDraft = (one) => {
+  if (replies.has(id(one))) return aboutReply(replies.get(id(one)));
   if (one.draft === null) {
     if (one.decorative) return "The file says that it is decoration.";
     if (!one.missing) return "It has a text: mend it here, or leave it as it is.";
@@ -132,6 +142,7 @@ const card = (one) => {
       described.unchecked === null ? make(
         "p", { class: "choices" },
         make("button", { type: "button", "aria-describedby": `${name}-name`, onclick: () => accept(one) }, make("kbd", {}, "Enter"), "Accept"),
+        described.captioner !== null && one.problem === null ? make("button", { type: "button", "aria-describedby": `${name}-name`, onclick: () => request(one) }, make("kbd", {}, "A"), `Ask ${described.captioner}`) : null,
         make("button", { type: "button", "aria-describedby": `${name}-name`, onclick: () => decide(one, "") }, make("kbd", {}, "D"), "Decoration"),
         make("button", { type: "button", "aria-describedby": `${name}-name`, onclick: () => decide(one, null) }, make("kbd", {}, "0"), "Leave as it is"),
       ) : null,
@@ -246,6 +257,23 @@ const accept = (one) => {
   decide(one, text);
 };
 
+const request = async (one) => {
+  const name = id(one), before = typed.get(name);
+  if (described.captioner === null || one.problem !== null || replies.get(name) === null) return;
+  replies.set(name, null);
+  renderCards();
+  try {
+    const reply = await ask("POST", `/v1/documents/${described.document}/alt-text/draft`, { key: one.key });
+    replies.set(name, reply);
+    if (reply.problem === null && typed.get(name) === before) typed.set(name, reply.text); // what somebody types meanwhile stays
+    say(reply.problem === null ? `Picture ${one.picture + 1} has a draft.` : `Picture ${one.picture + 1} has no draft.`);
+  } catch (error) {
+    replies.delete(name);
+    say(`No draft: ${error.message}`, true);
+  }
+  renderCards();
+};
+
 const undo = async () => {
   if (busy) return;
   busy = true;
@@ -316,6 +344,7 @@ addEventListener("keydown", (event) => {
     event.preventDefault(); // or the letter stands in the field
     go(one, true);
   } else if (pressed === "d") decide(one, "");
+  else if (pressed === "a") request(one);
   else if (pressed === "0") decide(one, null);
   else if (pressed === "enter" && !event.target.closest("button, a")) accept(one);
 });
