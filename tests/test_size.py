@@ -23,9 +23,9 @@ from iconotext.types import Document
 SOURCE = Path(iconotext.__file__).parent
 TESTS = Path(__file__).parent
 LIMITS = {
-    "lines of src": 79_000,
-    "modules of src": 368,
-    "lines of tests": 61_150,
+    "lines of src": 79_150,
+    "modules of src": 369,
+    "lines of tests": 61_300,
     "modules that a document enters while it is linked": 14,
     "modules that a query enters while a library is searched": 8,
 }
