@@ -52,7 +52,7 @@ def test_a_draft_with_its_evidence():
         ("A tram " + "with open doors and a driver " * 12, "more than 300"),
         ("tram.jpg", "is the name of a file"),
         ("Picture", "says nothing of the picture"),
-        ("The old bridge, three arches of stone", "says again"),
+        ("The old bridge, three arches of stone", "another picture (picture 3) has the same"),
         ("Eine rote Bahn, die mit offenen Türen am Ufer des Flusses steht und auf Leute wartet", "another language"),
         ("NONE", "cannot tell what the picture shows"),
         ("NONE.", "cannot tell what the picture shows"),

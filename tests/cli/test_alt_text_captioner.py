@@ -188,3 +188,27 @@ def test_killed_it_goes_on_from_the_replies_that_came(tmp_path, picture, server,
     assert "3 pictures sent to 127.0.0.1, 3,000 tokens; 3 had a reply from before; 6 drafts" in done.stderr
     again = [asked.context["caption"] for asked in server.asked[6:]]
     assert sorted(answered + again) == sorted({asked.context["caption"] for asked in server.asked})
+
+
+@pytest.mark.slow
+def test_file_names_and_placeholders_are_replaced_where_it_is_asked_for(article, server, asks):
+    server.say = lambda asked, number: completion(f"{TEXT}, number {asked.context['caption'][-2]}")
+    before = (
+        article.read_text().replace("![](p0.png)", "![p0.png](p0.png)").replace("![](p1.png)", "![Picture](p1.png)")
+    )
+    article.write_text(before)
+    assert json.loads(run(article, *asks, "--json").stdout) == []
+    assert server.asked == []
+    assert "--replace is for --captioner URL" in run(article, "--replace", status=1).stderr
+    drafts = run(article, *asks, "--replace", "--json").stdout
+    assert [draft["id"] for draft in json.loads(drafts)] == ["article:0", "article:1"]
+    file = article.with_name("drafts.json")
+    file.write_text(drafts)
+    assert "has an alternative text" in run("--write", "--from", file, "--yes", status=1).stderr
+    assert article.read_text() == before
+    run("--write", "--from", file, "--yes", "--replace", "--accept", "article:0")
+    first = before.replace("![p0.png]", f"![{TEXT}, number 0]")
+    assert article.read_text() == first
+    run(article, *asks, "--replace", "--write", "--yes")
+    assert article.read_text() == first.replace("![Picture]", f"![{TEXT}, number 1]")
+    assert len(server.asked) == 2

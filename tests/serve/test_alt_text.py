@@ -229,7 +229,7 @@ def test_a_menu_of_a_web_page_is_told_apart_from_its_text(writer, tmp_path):
     found = described(writer, document)
     assert [each["source"] for each in found["elsewhere"]] == ["logo.png"]
     (one,) = found["pictures"]
-    assert one["findings"][0]["rule"] == "missing"
+    assert one["findings"][0]["rule"] == "alt-missing"
     say(writer, document, one["key"], 'A "red" boat')
     answer = writer.ask("GET", f"/v1/collections/{made['id']}/alt-text/files")
     with zipfile.ZipFile(io.BytesIO(answer.body)) as packed:

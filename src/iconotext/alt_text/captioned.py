@@ -21,6 +21,9 @@ from iconotext.types import Image, LinkedDocument
 
 _LABEL = re.compile(r"(?:the )?alt(?:ernative)?[ -]?text\s*:\s*", re.IGNORECASE)
 _AROUND = "\"'“”„«»‘’`*_ "
+POOR = ("alt-file-name", "alt-placeholder")
+"""Rules that an alternative text breaks which is worth no more than none."""
+
 _MARKUP = re.compile(r"https?://|www\.|<[a-z/!]|\]\(|```|^\s*[{\[]", re.IGNORECASE)
 
 
@@ -42,12 +45,13 @@ class Refused:
 
 
 def captioned_drafts(
-    documents: Iterable[tuple[LinkedDocument, str | None]], captioner: Captioner
+    documents: Iterable[tuple[LinkedDocument, str | None]], captioner: Captioner, *, poor: bool = False
 ) -> Iterator[Draft | Refused]:
     """Ask a vision model about the pictures without alternative text, and check its replies, document by document.
 
     Args:
         documents: Linked documents, and the SHA-256 of their files; see ``Draft``. Taken a little ahead.
+        poor: Whether to ask, too, about pictures whose alternative text is a file name or says nothing.
 
     Raises:
         CaptionerError: See ``Captioner.ask_all``.
@@ -55,7 +59,12 @@ def captioned_drafts(
 
     def items() -> Iterator[Prompt | tuple[LinkedDocument, str | None]]:
         for linked, sha256 in documents:
-            yield from prompts(linked, wanted=is_without_alt)
+            images = linked.document.images
+            numbers = {number for number, image in enumerate(images) if is_without_alt(image)}
+            if poor:
+                seen = {number for number, image in enumerate(images) if image.problem is None and not image.decorative}
+                numbers |= seen & _broken(_page(images, {}, (), linked.document.language), POOR).keys()
+            yield from prompts(linked, only=numbers)
             yield linked, sha256  # behind the prompts of the document, so that all its replies are there
 
     replies: list[tuple[Prompt, Reply | NoReply]] = []
@@ -79,7 +88,7 @@ def checked(
     replies = list(replies)
     given = {prompt.context.image: reply for prompt, reply in replies if isinstance(reply, Reply)}
     document = linked.document
-    texts = judged(given, document.images, tuple(present_texts(linked)), document.language)
+    texts = judged(given, document.images, tuple(present_texts(linked, alts=False)), document.language)
     place = document.place or document.id
     for prompt, reply in replies:
         about = prompt.context
@@ -105,10 +114,11 @@ def judged(
 
     Args:
         images: Of the document, with their captions and alternative texts.
-        beside: What an alternative text must not repeat; see ``drafts.present_texts``.
+        beside: Captions and sentences that a draft must not repeat, nearly either. Alternative texts of other pictures
+            need only differ: charts of two years may.
     """
     texts = {number: cleaned(reply.text, language) for number, reply in replies.items()}
-    broken = _broken(texts, images, tuple(dict.fromkeys(beside)), language)
+    broken = _broken(_page(images, texts, tuple(dict.fromkeys(beside)), language), ("alt",))
     return {
         number: (text, _useless(text, complete=replies[number].complete) or broken.get(number))
         for number, text in texts.items()
@@ -138,10 +148,8 @@ def _useless(text: str, *, complete: bool) -> str | None:
     return None
 
 
-def _broken(
-    texts: Mapping[int, str], images: Sequence[Image], beside: tuple[str, ...], language: str
-) -> dict[int, str]:
-    """Return image number to the first rule that its text breaks, in words."""
+def _page(images: Sequence[Image], texts: Mapping[int, str], beside: tuple[str, ...], language: str) -> Page:
+    """Return the pictures of a document as the rules see them, some with other texts than theirs."""
     pictures = [
         Picture(
             place=Place(""),
@@ -149,13 +157,19 @@ def _broken(
             sources=(image.source,),
             alt=texts.get(number, image.alt),
             caption=image.caption,
-            beside=beside if number in texts else (),
+            beside=beside if number in texts else (),  # the others are not judged
             language=language,
         )
         for number, image in enumerate(images)
     ]
+    pictures.sort(key=lambda picture: picture.index in texts)  # of two equal texts, the later one breaks a rule
+    return Page("", "html", pictures)
+
+
+def _broken(page: Page, rules: tuple[str, ...]) -> dict[int, str]:
+    """Return image number to the first of these rules that its text breaks, in words."""
     broken: dict[int, str] = {}
-    for picture, _, message in broken_rules(Page("", "html", pictures), CheckSettings(rules=("alt",))):
-        if isinstance(picture, Picture) and picture.index in texts:
+    for picture, _, message in broken_rules(page, CheckSettings(rules=rules)):
+        if isinstance(picture, Picture):
             broken.setdefault(picture.index, message)
     return broken

@@ -294,10 +294,10 @@ def is_without_alt(image: Image) -> bool:
     return image.problem is None and not image.decorative and not (image.alt or "").strip()
 
 
-def present_texts(linked: LinkedDocument) -> Iterator[str]:
-    """Yield the texts that an alternative text must not repeat: captions, alternative texts, sentences."""
+def present_texts(linked: LinkedDocument, *, alts: bool = True) -> Iterator[str]:
+    """Yield the texts that an alternative text must not repeat: captions, sentences, and ``alts`` of other pictures."""
     for image in linked.document.images:
-        for text in (image.alt, image.caption, without_label(image.caption or "")):
+        for text in (image.alt if alts else None, image.caption, without_label(image.caption or "")):
             yield from sentences([text] if text else [])
     yield from (sentence.text for sentence in linked.document.sentences)
 

@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from iconotext.excerpts import CONTEXT_WORDS, Context
 from iconotext.plain_text import json_text
-from iconotext.types import Image, LinkedDocument
+from iconotext.types import LinkedDocument
 
 WISHED = 200
 """Length in characters that the model is asked for. It is less than what the check allows: models count badly."""
@@ -71,19 +71,19 @@ class Prompt:
 
 
 def prompts(
-    linked: LinkedDocument, words: int = CONTEXT_WORDS, *, wanted: Callable[[Image], bool] | None = None
+    linked: LinkedDocument, words: int = CONTEXT_WORDS, *, only: Collection[int] | None = None
 ) -> Iterator[Prompt]:
     """Make prompts for the pictures of a document that can be seen, in order; each is decoded when it is reached.
 
     Args:
         words: Maximum number of words of the sentences about a picture.
-        wanted: Which pictures; None for all without a ``problem``.
+        only: Numbers of the pictures; None for all without a ``problem``.
     """
     from iconotext.report.context import contexts
     from iconotext.report.embedded import embed
 
     document = linked.document
-    numbers = [n for n, image in enumerate(document.images) if (wanted(image) if wanted else image.problem is None)]
+    numbers = [n for n, image in enumerate(document.images) if (image.problem is None if only is None else n in only)]
     about = contexts(linked, words) if numbers else []
     for number in numbers:
         # Decoded and encoded anew: what a camera writes into its files (place, owner) is not sent.

@@ -72,6 +72,13 @@ def draft(
     write: Annotated[
         bool, typer.Option("--write", help=f"Put the drafts into the documents ({FORMATS_OR}), after a look at them.")
     ] = False,
+    replace_: Annotated[
+        bool,
+        typer.Option(
+            "--replace",
+            help="With --captioner, draft also where the text is a file name or a placeholder; with --write, replace.",
+        ),
+    ] = False,
     accept: Annotated[
         list[str] | None, option(metavar="ID", help="Write only these drafts; may be repeated (default: all).")
     ] = None,
@@ -105,17 +112,23 @@ def draft(
         if from_ is not None:
             if paths or not write:
                 raise SettingError("--from takes --write and no PATH: the drafts name their documents")
-            _write(chosen(read_drafts(from_), accept or ()), reading, {}, yes=yes, quiet=quiet)
+            read = chosen(read_drafts(from_), accept or ())
+            _write(read, reading, {}, yes=yes, quiet=quiet, over=replace_)
             return
         if not paths:
             raise SettingError("name the documents, or with --from a file of drafts")
         if json and write:
             raise SettingError("--json prints the drafts, and --write writes them: take one after the other")
         captioner = named_captioner(captioning)
-        drafts, folders, finish = _drafts(paths, RunSettings(model, reading, linking, quiet=quiet), captioner)
+        check_unused(
+            {"--replace": replace_ and captioner is None}, "is for --captioner URL, or for --from: leave it out"
+        )
+        drafts, folders, finish = _drafts(
+            paths, RunSettings(model, reading, linking, quiet=quiet), captioner, poor=replace_
+        )
         drafts = chosen(drafts, accept or ())
         if write:
-            _write(drafts, reading, folders, yes=yes, quiet=quiet)
+            _write(drafts, reading, folders, yes=yes, quiet=quiet, over=replace_)
         elif json:
             say_json([row(each) for each in drafts])
         elif drafts:
@@ -141,7 +154,7 @@ def named_captioner(settings: CaptionerSettings) -> Captioner | None:
 
 
 def _drafts(
-    paths: list[Path], settings: RunSettings, captioner: Captioner | None
+    paths: list[Path], settings: RunSettings, captioner: Captioner | None, *, poor: bool
 ) -> tuple[list[Draft], dict[str, Path | None], Callable[[], None]]:
     """The drafts for documents, the folder of each document, and a function that ends the run."""
     from iconotext.cli.link import Run
@@ -159,9 +172,10 @@ def _drafts(
         for linked in linked_documents(run, settings)
         if isinstance(linked, LinkedDocument)
     )
-    drafts = (
-        _by_author(documents, settings.quiet) if captioner is None else _by_model(documents, captioner, settings.quiet)
-    )
+    if captioner is None:
+        drafts = _by_author(documents, settings.quiet)
+    else:
+        drafts = _by_model(documents, captioner, poor=poor, quiet=settings.quiet)
     return drafts, {str(path): folder for path, folder in run.files}, run.finish
 
 
@@ -180,13 +194,15 @@ def _by_author(documents: Iterable[tuple[LinkedDocument, str | None]], quiet: bo
     return drafts
 
 
-def _by_model(documents: Iterable[tuple[LinkedDocument, str | None]], captioner: Captioner, quiet: bool) -> list[Draft]:
+def _by_model(
+    documents: Iterable[tuple[LinkedDocument, str | None]], captioner: Captioner, *, poor: bool, quiet: bool
+) -> list[Draft]:
     """The drafts of a vision model; what gets none is named on stderr, with the reason."""
     from iconotext.alt_text.captioned import Refused, captioned_drafts
 
     drafts: list[Draft] = []
     refused: list[Refused] = []
-    for made in captioned_drafts(documents, captioner):
+    for made in captioned_drafts(documents, captioner, poor=poor):
         if isinstance(made, Refused):
             refused.append(made)
         else:
@@ -214,7 +230,13 @@ def _digest(path: Path) -> str | None:
 
 
 def _write(
-    drafts: list[Draft], reading: ReadSettings, folders: Mapping[str, Path | None], *, yes: bool, quiet: bool
+    drafts: list[Draft],
+    reading: ReadSettings,
+    folders: Mapping[str, Path | None],
+    *,
+    yes: bool,
+    quiet: bool,
+    over: bool,
 ) -> None:
     """Show the changes, ask, and write them, document by document; status 1 if a document could not be written."""
     from iconotext.alt_text.writing import plan_change, unified_diff, write_change
@@ -225,7 +247,7 @@ def _write(
         try:
             alts = {draft.image: draft.text for draft in own}
             folder = folders.get(path)
-            change = plan_change(Path(path), alts, reading, read=own[0].sha256 or "", within=folder)
+            change = plan_change(Path(path), alts, reading, read=own[0].sha256 or "", within=folder, over=over)
             if not quiet or not yes:
                 say("\n".join(unified_diff(change)))
             if yes or _agreed(path, len(own)):

@@ -144,7 +144,7 @@ SHOWN = {
     "chunks": "words output evidence relations root include exclude fetch json model quiet",
     "place": "min-confidence most output json evidence root include exclude fetch model",
     "check": "rules skip far empty max-length root include exclude json sarif baseline write-baseline",
-    "alt-text draft": "captioner captioner-model allow-remote max-pictures write accept from yes json include exclude",
+    "alt-text draft": "captioner captioner-model allow-remote max-pictures replace write accept from yes json exclude",
     "serve": "root data library study write captioner captioner-model host port allow model",
     "evaluate": "split evidence compare results json protocol pool refine force download",
     "library add": "model evidence relations language root include exclude fetch min-side download json",

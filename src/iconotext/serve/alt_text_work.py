@@ -198,7 +198,7 @@ def to_describe(linked: LinkedDocument, place: Place, sha256: str, shown: Mappin
         "language": linked.document.language,
         "unchecked": unchecked,
         "questions": [question(linked, each) for each in about],
-        "texts": list(present_texts(linked)),
+        "texts": list(present_texts(linked, alts=False)),
         "elsewhere": [{"where": _where(each.place), "source": _named(each.source), **_row(each)} for each in elsewhere],
         "pictures": [
             {
