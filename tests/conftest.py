@@ -19,6 +19,7 @@ from iconotext.types import LinkedDocument
 from tests.support.browser import browser_program, launched
 from tests.support.hub_models import write_models
 from tests.support.linked import HOSTILE, hostile_document, three_pictures
+from tests.support.small_hub import SmallHub, serving
 
 os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"  # it would tell its makers of our tests
 
@@ -67,6 +68,21 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models")
     write_models(folder)
     return folder
+
+
+@pytest.fixture
+def small_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SmallHub]:
+    """A stand-in of the Hugging Face hub without models, which the library of the hub asks, and an empty cache."""
+    from huggingface_hub import constants
+
+    hub = SmallHub()
+    with serving(hub) as address:
+        monkeypatch.setattr(constants, "ENDPOINT", address)
+        monkeypatch.setattr(
+            constants, "HUGGINGFACE_CO_URL_TEMPLATE", address + "/{repo_id}/resolve/{revision}/{filename}"
+        )
+        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+        yield hub
 
 
 @pytest.fixture(autouse=True, scope="session")

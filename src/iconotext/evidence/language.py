@@ -40,5 +40,5 @@ def language_note(document: Document, *, picture: bool, caption: bool) -> str | 
     return (
         f"the text is in a language that the model does not know ({document.language}): {' and '.join(lost)} were not "
         "compared with it by meaning, and links come from layout, references, names, numbers and words written alike. "
-        "A sentence-transformers model that knows the language can be given as text backbone (its name or folder)"
+        "An encoder that knows the language can be given as text backbone; `iconotext models` lists some"
     )

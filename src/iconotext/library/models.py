@@ -163,8 +163,10 @@ def default_pooled(encoder: Encoder, cache: FeatureCache | None = None) -> Image
 def library_encoder(model: str, *, cache: bool = True) -> Encoder:
     """Load the encoder for building or searching a library; ``FeatureError`` if it cannot encode new images."""
     from iconotext.encoders.encoder import load_encoder
+    from iconotext.features.model_folder import name_and_precision
 
-    if Path(model).is_absolute() and not Path(model).exists():
+    folder = Path(name_and_precision(model)[0])
+    if folder.is_absolute() and not folder.exists():
         raise FeatureError(
             f"{model}: the model's folder is gone; where it was moved, tell the library that was made with it:"
             " `iconotext library add LIB --model FOLDER`"

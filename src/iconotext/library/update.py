@@ -19,7 +19,7 @@ from iconotext.decide.settings import LinkSettings
 from iconotext.errors import LibraryError
 from iconotext.features import FeatureCache, check_backbones, find_model
 from iconotext.features.cached_backbones import cached_lines
-from iconotext.features.model_folder import MODELS
+from iconotext.features.model_folder import MODELS, name_and_precision
 from iconotext.features.ocr import load_line_reader
 from iconotext.images import inspect
 from iconotext.library.changes import (
@@ -389,7 +389,8 @@ def _note_relations(library: Library, relation_model: RelationModel | None, rela
 
 
 def _lasting(model: str) -> str:
-    return str(Path(model).resolve()) if Path(model).is_dir() else model
+    folder, _ = name_and_precision(model)
+    return str(Path(folder).resolve()) + model.removeprefix(folder) if Path(folder).is_dir() else model
 
 
 def _remember(library: Library, roots: Sequence[Path], asked: Asked) -> Mapping[str, Asked]:

@@ -24,6 +24,7 @@ from iconotext.corpus.split import Shares, at_least_two
 from iconotext.corpus.store import read_corpus
 from iconotext.encoders.stored_model import VOCABULARY
 from iconotext.errors import CorpusError, TrainingError
+from iconotext.features.model_folder import name_and_precision
 from iconotext.features.region_files import files_beside
 from iconotext.recipe import Recipe
 from iconotext.system.files import locked, write_error, write_text
@@ -266,7 +267,8 @@ def prepared_key(recipe: Recipe, corpora: Sequence[Path]) -> str:
     if recipe.features.image.endswith(".npy"):
         tables = [table_path(recipe.features.image, path) for path in corpora]
         files += [file for table in tables for file in (table, table.with_name("id2row.json"))]
-    files += [path for name in (recipe.features.text, recipe.features.image) if (path := Path(name)).is_dir()]
+    names = (recipe.features.text, recipe.features.image)
+    files += [path for name in names if (path := Path(name_and_precision(name)[0])).is_dir()]
     if recipe.regions:
         named = [region_path(recipe.features.image, corpus) for corpus in corpora]
         files += [file for place in named if place for file in (place, *files_beside(place))]
