@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 from PIL import Image as Pillow
 
-from iconotext.alt_text.captioner import FAILURES, TRIES, Captioner, CaptionerSettings, NoReply, Reply
+from iconotext.alt_text.captioner import FAILURES, LATE, TRIES, Captioner, CaptionerSettings, NoReply, Reply
 from iconotext.alt_text.prompt import RULES, prompts
 from iconotext.errors import CaptionerError, SettingError
 from iconotext.read.web.polite import Pace
@@ -293,7 +293,7 @@ def test_a_slow_server_is_asked_again_and_given_up(server, made):
         assert made(seconds=0.2).ask(*messages(1)) == NoReply("no answer (took longer than allowed)")
     finally:
         gate.set()
-    assert len(server.asked) == TRIES
+    assert len(server.asked) == LATE
 
 
 def test_where_nothing_answers(made):

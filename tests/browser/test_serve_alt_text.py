@@ -169,4 +169,5 @@ def test_a_vision_model_is_asked_and_its_draft_is_looked_at(asking, vision, visi
     vision.say = lambda asked, number: completion("IMG_0042")
     page.click("text=Ask seer >> nth=0")
     page.wait_for_selector("text=seer made no draft: the alternative text")
+    assert "Drafted from: Figure 1 shows a red tram" in card(page, 1).locator(".from").inner_text()
     assert card(page, 1).locator("textarea").input_value() == DRAFT

@@ -39,6 +39,9 @@ MAX_BYTES = 2**20
 TRIES = 5
 """Tries for a picture; the server rests 2, 4, 8 and 16 seconds between them, or as long as it asks for."""
 
+LATE = 2
+"""Tries for a picture for which the server takes too long; more would hold up a run for as long."""
+
 FAILURES = 3
 """Pictures in a row whose answers are of no use, after which no more are asked."""
 
@@ -228,13 +231,23 @@ class Captioner:
         return item, reply if body is None or reply is not None else self._send(body)
 
     def _send(self, body: bytes) -> Reply | NoReply:
-        tokens = 0
+        tokens = late = 0
+
+        def ask() -> Answer:
+            nonlocal late
+            begin = time.monotonic()
+            try:
+                return self._request(body)
+            except UnreachableError as error:
+                late += time.monotonic() - begin >= self.settings.seconds
+                if late == LATE:
+                    raise ImageError(str(error)) from error  # which is not tried again
+                raise
+
         try:
             if self._ended.is_set():
                 return NoReply("the run has ended", asked=False)
-            answer = persistent(
-                lambda: self._request(body), self.host, self._pace, self._politeness, interval=0.0, rest=1.0
-            )
+            answer = persistent(ask, self.host, self._pace, self._politeness, interval=0.0, rest=1.0)
             made = self._reply(answer)
             self._answered.set()
             tokens = made.tokens or 0

@@ -90,8 +90,14 @@ const aboutReply = (reply) => {
   return make("span", {}, `Drafted by ${model}: `, said, " Look at the picture before you accept.");
 };
 
+const aboutText = (one) => {
+  const reply = replies.get(id(one));
+  if (reply === undefined) return aboutDraft(one);
+  if (reply?.problem === null) return aboutReply(reply);
+  return make("span", {}, aboutReply(reply), make("br"), aboutDraft(one)); // the field has what it had
+};
+
 const aboutDraft = (one) => {
-  if (replies.has(id(one))) return aboutReply(replies.get(id(one)));
   if (one.draft === null) {
     if (one.decorative) return "The file says that it is decoration.";
     if (!one.missing) return "It has a text: mend it here, or leave it as it is.";
@@ -138,7 +144,7 @@ const card = (one) => {
         make("span", { class: "quiet" }, one.alt ? `in the file: “${one.alt}”` : "in the file: none"),
       ) : make("p", {}, one.draft ?? one.alt ?? ""),
       described.unchecked === null ? field : null,
-      make("p", { class: "from", id: `${name}-draft` }, aboutDraft(one)),
+      make("p", { class: "from", id: `${name}-draft` }, aboutText(one)),
       described.unchecked === null ? make(
         "p", { class: "choices" },
         make("button", { type: "button", "aria-describedby": `${name}-name`, onclick: () => accept(one) }, make("kbd", {}, "Enter"), "Accept"),
