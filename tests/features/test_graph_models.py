@@ -241,7 +241,7 @@ def test_old_settings_of_clip_are_numbers(tmp_path):
 
 
 def test_around_a_small_picture_is_black(tmp_path):
-    own = prepared(tmp_path, PICTURE, do_resize=False, crop_size={"height": 32, "width": 40})
+    own = prepared(tmp_path, PICTURE, size={"shortest_edge": 30}, crop_size={"height": 32, "width": 40})
     framed = np.zeros((32, 40, 3))
     framed[1:31] = np.asarray(PICTURE)[:, 3:43]
     np.testing.assert_allclose(own, normal(framed), atol=1e-5)
@@ -417,6 +417,31 @@ def test_a_graph_whose_numbers_are_not_finite(tmp_path):
     onnx.save(graph, path)
     with pytest.raises(FeatureError, match="its graph gives numbers that are not finite; take another precision"):
         load_text_backbone(str(tmp_path / "clip"))
+
+
+@pytest.mark.parametrize(("axes", "shape"), [([0, 1], r"\(\)"), ([0], r"\(5,\)")])
+def test_a_graph_that_gives_no_row(tmp_path, axes, shape):
+    import onnx
+    from onnx import helper, numpy_helper
+
+    write_dual_graphs(tmp_path / "clip")
+    path = tmp_path / "clip/onnx/text_model.onnx"
+    graph = onnx.load(path)
+    graph.graph.node[-1].output[0] = "before"
+    graph.graph.node.append(helper.make_node("ReduceSum", ["before", "axes"], ["text_embeds"], keepdims=0))
+    graph.graph.initializer.append(numpy_helper.from_array(np.array(axes), "axes"))
+    graph.graph.output[0].type.tensor_type.ClearField("shape")
+    onnx.save(graph, path)
+    with pytest.raises(FeatureError, match=f"its graph gives an array of the shape {shape} for one input"):
+        load_text_backbone(str(tmp_path / "clip"))
+
+
+def test_a_prefix_without_end_is_refused(tmp_path):
+    write_sentence_graphs(tmp_path / "sentences")
+    prompts = {"prompts": {"query": "a" * 1001}, "default_prompt_name": "query"}
+    (tmp_path / "sentences/config_sentence_transformers.json").write_text(json.dumps(prompts))
+    with pytest.raises(FeatureError, match="puts 1,001 characters before each text"):
+        load_text_backbone(str(tmp_path / "sentences"))
 
 
 def test_weights_beside_a_graph_stay_in_its_folder(tmp_path):

@@ -80,6 +80,16 @@ def test_a_file_that_changed_later_is_refused(hub, file):
         load_dual_encoder("org/clip")
 
 
+def test_a_link_out_of_the_model_is_refused_though_its_content_is_right(hub, tmp_path):
+    folder = fetch("org/clip")
+    content = (folder / "onnx/text_model.onnx").read_bytes()
+    (tmp_path / "outside").write_bytes(content)
+    (folder / "onnx/text_model.onnx").unlink()
+    (folder / "onnx/text_model.onnx").symlink_to(tmp_path / "outside")
+    with pytest.raises(FeatureError, match=r"text_model\.onnx: is a link to a file outside of the model's folder"):
+        load_dual_encoder("org/clip")
+
+
 def test_a_file_that_is_gone_is_refused(hub):
     folder = fetch("org/clip")
     (folder / "tokenizer.json").unlink()

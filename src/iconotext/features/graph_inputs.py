@@ -47,8 +47,7 @@ class Pixels:
     """The preparation of pictures for a model.
 
     Attributes:
-        size: The (height, width) to which a picture is resized, a single number for its shorter side, or None to leave
-            it as it is.
+        size: The (height, width) to which a picture is resized; a single number for its shorter side.
         crop: The (height, width) that is cut out of the middle, with black around a smaller picture; None for all.
         resample: The filter of resizing.
         scale: Factor of values from 0 to 255.
@@ -56,7 +55,7 @@ class Pixels:
         deviation: (3,) divides what is left.
     """
 
-    size: tuple[int, int] | int | None
+    size: tuple[int, int] | int
     crop: tuple[int, int] | None
     resample: Resampling
     scale: float
@@ -89,15 +88,15 @@ class Pixels:
             "CLIP"
         )
         crops = bool(settings.get("do_center_crop", "crop_size" in settings))
-        size = _size(settings["size"], shortest=is_clip or crops) if settings.get("do_resize", True) else None
+        if not settings.get("do_resize", True):
+            raise ValueError("pictures are left at their own sizes")
+        size = _size(settings["size"], shortest=is_clip or crops)
         crop: Any = _size(settings["crop_size"], shortest=False) if crops else None
         fixed = tuple(side for side in shape[2:] if isinstance(side, int))
         if len(fixed) == 2 and fixed != (crop or size):
             crop, size = (fixed, max(fixed)) if isinstance(size, int) else (None, fixed)
-        if isinstance(size, int) and crop is None:
+        if isinstance(crop, int) or (isinstance(size, int) and crop is None):
             raise ValueError("the shorter side is resized, and nothing is cut: pictures would differ in size")
-        if not isinstance(crop or size, tuple):
-            raise ValueError("pictures are left at their own sizes")
         normalizes = settings.get("do_normalize", True)
         mean = _three(settings["image_mean"]) if normalizes else np.zeros(3, np.float32)
         deviation = _three(settings["image_std"]) if normalizes else np.ones(3, np.float32)
@@ -110,9 +109,12 @@ class Pixels:
     @property
     def shape(self) -> tuple[int, int]:
         """(height, width) of a prepared picture."""
-        shape = self.crop or self.size
-        assert isinstance(shape, tuple)  # ``of`` refuses others
-        return shape
+        return self.crop or (self.size if isinstance(self.size, tuple) else (self.size, self.size))
+
+    @property
+    def shorter(self) -> int:
+        """Pixels that the shorter side of a picture needs, so that it is not enlarged."""
+        return self.size if isinstance(self.size, int) else max(self.size)
 
     def __call__(self, picture: Pillow.Image) -> NDArray[np.float32]:
         """Prepare an RGB picture: (3, height, width)."""
@@ -123,7 +125,7 @@ class Pixels:
             if sides[0] * sides[1] > MAX_PIXELS:
                 raise ImageError(f"{picture.width} × {picture.height}: too long and narrow for this model")
             picture = picture.resize(sides if picture.width <= picture.height else sides[::-1], self.resample)
-        elif self.size is not None:
+        else:
             picture = picture.resize(self.size[::-1], self.resample)
         values = np.asarray(picture, np.float32)
         if self.crop is not None:

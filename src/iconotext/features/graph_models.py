@@ -46,6 +46,9 @@ if TYPE_CHECKING:
 CHUNK = 16
 """Texts that a thread computes before it takes others."""
 
+MAX_PREFIX = 1000
+"""Most characters that a model's settings may put before each text."""
+
 _TEXT_INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids"})
 _LAYERS = frozenset({"Transformer", "Pooling", "Normalize"})
 """Layers of sentence-transformers that are computed here."""
@@ -105,13 +108,13 @@ class GraphModel:
     def computed(self, graph: Graph, output: str, given: Arrays) -> NDArray[np.float32]:
         """Compute an output for one text or picture: its array without the side of the batch."""
         try:
-            (array,) = graph.run([output], given)
+            own = np.asarray(graph.run([output], given)[0], np.float32)
         except Exception as error:  # onnxruntime's errors have no common base class
             raise self.error(f"its graph fails ({one_line(error)[:200]}); use another export") from error
-        own = np.asarray(array, np.float32)
-        if len(own) != 1 or not np.isfinite(own).all():
-            reason = "gives numbers that are not finite" if len(own) == 1 else f"gives {len(own)} rows for one"
-            raise self.error(f"its graph {reason}; take another precision")
+        if own.shape[:1] != (1,) or not own.size:
+            raise self.error(f"its graph gives an array of the shape {own.shape} for one input; use another export")
+        if not np.isfinite(own).all():
+            raise self.error("its graph gives numbers that are not finite; take another precision")
         first: NDArray[np.float32] = own[0]
         return first
 
@@ -212,7 +215,7 @@ def _image_side(model: GraphModel) -> ImageBackbone:
     probe = vector(prepare(Pillow.new("RGB", (SIDE, SIDE), "grey")))
     if probe.ndim != 1:
         raise model.error(f"its graph gives an array of the shape {probe.shape} for a picture, not a vector")
-    at_least = max(SIDE, *prepare.shape)
+    at_least = max(SIDE, prepare.shorter)
     return network_backbone(
         model.revised, len(probe), prepare, forward, at_least=at_least, cores=True, on_cpu=lambda: True
     )
@@ -248,6 +251,8 @@ def _prefix(model: GraphModel) -> str:
     settings = settings_of(model.folder, "config_sentence_transformers.json") or {}
     prompts, chosen = settings.get("prompts"), settings.get("default_prompt_name")
     if isinstance(chosen, str) and isinstance(prompts, dict) and isinstance(prompt := prompts.get(chosen), str):
+        if len(prompt) > MAX_PREFIX:
+            raise model.error(f"puts {len(prompt):,} characters before each text: use another model")
         return prompt
     return model.known.prefix if model.known else ""
 
