@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 from PIL import Image as Pillow
 
-from iconotext.alt_text.captioner import FAILURES, LATE, TRIES, Captioner, CaptionerSettings, NoReply, Reply
+from iconotext.alt_text.captioner import FAILURES, TIMEOUTS, TRIES, Captioner, CaptionerSettings, NoReply, Reply
 from iconotext.alt_text.prompt import RULES, prompts
 from iconotext.errors import CaptionerError, SettingError
 from iconotext.read.web.polite import Pace
@@ -233,7 +233,7 @@ def test_answers_of_no_use_cost_only_their_picture(server, made, tmp_path, name)
     server.say = lambda asked, number: said if number == 0 else completion("A tram")
     first, second = replies(made(requests=1), pictures(2))
     assert reason in first.reason
-    assert first.asked
+    assert first.sent
     assert second == Reply("A tram", True, 1_000)
     assert len(list((tmp_path / "replies").iterdir())) == 1  # an answer of no use is not stored
 
@@ -293,7 +293,7 @@ def test_a_slow_server_is_asked_again_and_given_up(server, made):
         assert made(seconds=0.2).ask(*messages(1)) == NoReply("no answer (took longer than allowed)")
     finally:
         gate.set()
-    assert len(server.asked) == LATE
+    assert len(server.asked) == TIMEOUTS
 
 
 def test_where_nothing_answers(made):
@@ -363,7 +363,7 @@ def test_a_limit_of_pictures(server, made):
     assert [type(reply) for reply in asked] == [Reply, Reply]
     assert len(server.asked) == 2
     assert third == fourth == fifth
-    assert third == NoReply("the limit of 2 pictures is reached, and the same command goes on from there", asked=False)
+    assert third == NoReply("the limit of 2 pictures is reached, and the same command goes on from there", sent=False)
     again = replies(made(max_pictures=2), given)  # stored replies do not count
     assert [isinstance(reply, Reply) for reply in again] == [True] * 4 + [False]
     assert [isinstance(reply, Reply) for reply in replies(made(max_pictures=0), given)] == [True] * 4 + [False]
@@ -399,7 +399,7 @@ def test_a_picture_that_cannot_be_decoded_is_not_sent(server, made):
     broken = photograph(1)[:400]
     (prompt,) = prompts(make_linked(["A tram."], [Image("a.jpg", broken, position=0)], []))
     (reply,) = replies(made(), [prompt])
-    assert not reply.asked
+    assert not reply.sent
     assert "damaged" in reply.reason
     assert server.asked == []
 

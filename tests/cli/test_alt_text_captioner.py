@@ -104,8 +104,10 @@ def test_replies_that_are_no_alternative_text_are_named_and_not_written(article,
 
 
 @pytest.mark.slow
-def test_limits_are_said_and_the_next_run_goes_on(article, server, asks):
+def test_limits_are_said_and_the_next_run_goes_on(article, server, asks, monkeypatch):
+    monkeypatch.setattr("iconotext.cli.alt_text.EVERY", 0.0)
     result = run(article, *asks, "--max-pictures", 1, "--json")
+    assert "Asking: 1 picture sent, 1,000 tokens" in result.stderr
     assert [draft["id"] for draft in json.loads(result.stdout)] == ["article:0"]
     assert (
         "no draft for 1 picture (article:1): the limit of 1 picture is reached, and the same command" in result.stderr

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 
 from iconotext.alt_text.captioner import Captioner, NoReply, Reply
@@ -45,13 +45,18 @@ class Refused:
 
 
 def captioned_drafts(
-    documents: Iterable[tuple[LinkedDocument, str | None]], captioner: Captioner, *, poor: bool = False
+    documents: Iterable[tuple[LinkedDocument, str | None]],
+    captioner: Captioner,
+    *,
+    poor: bool = False,
+    after_each: Callable[[], object] = lambda: None,
 ) -> Iterator[Draft | Refused]:
     """Ask a vision model about the pictures without alternative text, and check its replies, document by document.
 
     Args:
         documents: Linked documents, and the SHA-256 of their files; see ``Draft``. Taken a little ahead.
         poor: Whether to ask, too, about pictures whose alternative text is a file name or says nothing.
+        after_each: Called after each reply.
 
     Raises:
         CaptionerError: See ``Captioner.ask_all``.
@@ -62,8 +67,8 @@ def captioned_drafts(
             images = linked.document.images
             numbers = {number for number, image in enumerate(images) if is_without_alt(image)}
             if poor:
-                seen = {number for number, image in enumerate(images) if image.problem is None and not image.decorative}
-                numbers |= seen & _broken(_page(images, {}, (), linked.document.language), POOR).keys()
+                poor_texts = _broken(_page(images, {}, (), linked.document.language), POOR)
+                numbers |= {n for n in poor_texts if images[n].problem is None and not images[n].decorative}
             yield from prompts(linked, only=numbers)
             yield linked, sha256  # behind the prompts of the document, so that all its replies are there
 
@@ -72,6 +77,7 @@ def captioned_drafts(
         if isinstance(item, Prompt):
             assert reply is not None
             replies.append((item, reply))
+            after_each()
         else:
             yield from checked(*item, replies, captioner.settings.model or "")
             replies = []
@@ -86,9 +92,9 @@ def checked(
     addresses or markup in it.
     """
     replies = list(replies)
-    given = {prompt.context.image: reply for prompt, reply in replies if isinstance(reply, Reply)}
+    by_image = {prompt.context.image: reply for prompt, reply in replies if isinstance(reply, Reply)}
     document = linked.document
-    texts = judged(given, document.images, tuple(present_texts(linked, alts=False)), document.language)
+    texts = judged(by_image, document.images, tuple(present_texts(linked, alts=False)), document.language)
     place = document.place or document.id
     for prompt, reply in replies:
         about = prompt.context

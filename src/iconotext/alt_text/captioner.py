@@ -39,7 +39,7 @@ MAX_BYTES = 2**20
 TRIES = 5
 """Tries for a picture; the server rests 2, 4, 8 and 16 seconds between them, or as long as it asks for."""
 
-LATE = 2
+TIMEOUTS = 2
 """Tries for a picture for which the server takes too long; more would hold up a run for as long."""
 
 FAILURES = 3
@@ -120,10 +120,10 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class NoReply:
-    """A picture without a reply, and the reason; ``asked`` is false if a limit was reached before it was sent."""
+    """A picture without a reply, and the reason; ``sent`` is false if it was not sent, as a limit was reached."""
 
     reason: str
-    asked: bool = True
+    sent: bool = True
 
 
 class Captioner:
@@ -196,7 +196,7 @@ class Captioner:
         for item, reply in in_threads(self._work, self._prepared(items), threads=self.settings.requests):
             if isinstance(reply, Reply):
                 failures = 0
-            elif isinstance(reply, NoReply) and reply.asked:
+            elif isinstance(reply, NoReply) and reply.sent:
                 failures += 1
                 if failures == FAILURES:
                     self._ended.set()
@@ -210,7 +210,7 @@ class Captioner:
                 yield item, None, None
                 continue
             if item.problem is not None:
-                yield item, None, NoReply(item.problem, asked=False)
+                yield item, None, NoReply(item.problem, sent=False)
                 continue
             body = self._body(item.messages)
             yield item, body, self._reply_or_limit(body)
@@ -222,7 +222,7 @@ class Captioner:
             self.stored += 1
             return reply
         if limit := self._budget.take():
-            return NoReply(limit, asked=False)
+            return NoReply(limit, sent=False)
         self.sent += 1
         return None
 
@@ -231,28 +231,28 @@ class Captioner:
         return item, reply if body is None or reply is not None else self._send(body)
 
     def _send(self, body: bytes) -> Reply | NoReply:
-        tokens = late = 0
+        tokens = timeouts = 0
 
         def ask() -> Answer:
-            nonlocal late
+            nonlocal timeouts
             begin = time.monotonic()
             try:
                 return self._request(body)
             except UnreachableError as error:
-                late += time.monotonic() - begin >= self.settings.seconds
-                if late == LATE:
+                timeouts += time.monotonic() - begin >= self.settings.seconds
+                if timeouts == TIMEOUTS:
                     raise ImageError(str(error)) from error  # which is not tried again
                 raise
 
         try:
             if self._ended.is_set():
-                return NoReply("the run has ended", asked=False)
+                return NoReply("the run has ended", sent=False)
             answer = persistent(ask, self.host, self._pace, self._politeness, interval=0.0, rest=1.0)
-            made = self._reply(answer)
+            reply = self._reply(answer)
             self._answered.set()
-            tokens = made.tokens or 0
-            write_text(self._file(body), json.dumps(_fields(made)), force=True)
-            return made
+            tokens = reply.tokens or 0
+            write_text(self._file(body), json.dumps(_fields(reply)), force=True)
+            return reply
         except ImageError as error:
             return NoReply(f"no answer ({str(error).removeprefix('not fetched').lstrip(': ')})")
         except _Useless as error:
@@ -300,13 +300,13 @@ class Captioner:
 
     def _lookup(self, host: str, port: int) -> str:
         try:
-            found = [str(each[4][0]) for each in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+            addresses = [str(each[4][0]) for each in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
         except (OSError, UnicodeError) as error:
             raise self._error(f"the name {host} cannot be looked up") from error
-        if not self.is_remote and not all(map(is_loopback, found)):
-            raise self._error(f"{host} is another machine by the name service of this one: {', '.join(found)}")
+        if not self.is_remote and not all(map(is_loopback, addresses)):
+            raise self._error(f"{host} is another machine by the name service of this one: {', '.join(addresses)}")
         # Most of these servers listen to IPv4 only, while ``localhost`` is often IPv6 first.
-        return min(found, key=lambda address: ":" in address)
+        return min(addresses, key=lambda address: ":" in address)
 
     def _reply(self, answer: Answer) -> Reply:
         """Return the reply in an answer.
@@ -318,8 +318,8 @@ class Captioner:
         if answer.status in MOVED:
             raise self._error("it leads elsewhere (a redirect), where nothing is sent: give the address itself")
         if answer.status != 200:
-            said = f"it answered {answer.status}{_said(answer)}"
-            raise self._error(said) if answer.status in REFUSED else _Useless(said)
+            message = f"it answered {answer.status}{_error_text(answer)}"
+            raise self._error(message) if answer.status in REFUSED else _Useless(message)
         kind = (answer.headers.get("Content-Type") or "nothing").partition(";")[0].strip().lower()
         if kind != "application/json":
             raise _Useless(f"it sent {kind}, not JSON: is it the address of a chat-completions server?")
@@ -437,7 +437,7 @@ def _fields(reply: Reply) -> dict[str, Any]:
     return {"text": reply.text, "complete": reply.complete, "tokens": reply.tokens}
 
 
-def _said(answer: Answer) -> str:
+def _error_text(answer: Answer) -> str:
     """Return what a server says of an error, to be put behind its status; empty if it says nothing."""
     text = answer.body.decode("utf-8", "replace")
     try:

@@ -88,8 +88,8 @@ def prompts(
     for number in numbers:
         # Decoded and encoded anew: what a camera writes into its files (place, owner) is not sent.
         picture = embed(document.images, [number])[number]
-        made = () if picture.uri is None else messages(question(linked, about[number]), document.language, picture.uri)
-        yield Prompt(f"{document.id}:{number}", about[number], document.language, made, picture.problem)
+        sent = () if picture.uri is None else messages(question(linked, about[number]), document.language, picture.uri)
+        yield Prompt(f"{document.id}:{number}", about[number], document.language, sent, picture.problem)
 
 
 def question(linked: LinkedDocument, context: Context) -> str:

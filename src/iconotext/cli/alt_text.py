@@ -7,13 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from iconotext.alt_text.captioner import CaptionerSettings
 from iconotext.check.page import FORMATS_AND, FORMATS_OR
-from iconotext.cli.common import check_unused, known_errors
+from iconotext.cli.common import EVERY, check_unused, known_errors
 from iconotext.cli.excerpts import Linking
 from iconotext.cli.link import RunSettings, linked_documents
 from iconotext.cli.options import (
@@ -141,8 +142,8 @@ def draft(
 def named_captioner(settings: CaptionerSettings) -> Captioner | None:
     """The vision model that is asked; None if none is named. Another machine is named on stderr, even with --quiet."""
     if settings.url is None:
-        given = [CAPTIONING.flag(name) for name in settings.model_fields_set]
-        check_unused(dict.fromkeys(given, True), "is for --captioner URL: add it, or leave this out")
+        flags = [CAPTIONING.flag(name) for name in settings.model_fields_set]
+        check_unused(dict.fromkeys(flags, True), "is for --captioner URL: add it, or leave this out")
         return None
     from iconotext.alt_text.captioner import Captioner
 
@@ -202,11 +203,19 @@ def _by_model(
 
     drafts: list[Draft] = []
     refused: list[Refused] = []
-    for made in captioned_drafts(documents, captioner, poor=poor):
-        if isinstance(made, Refused):
-            refused.append(made)
+    next_line = monotonic() + EVERY
+
+    def show_progress() -> None:
+        nonlocal next_line
+        if not quiet and monotonic() >= next_line:
+            next_line = monotonic() + EVERY
+            complain(f"Asking: {counted(captioner.sent, 'picture')} sent, {captioner.tokens:,} tokens")
+
+    for outcome in captioned_drafts(documents, captioner, poor=poor, after_each=show_progress):
+        if isinstance(outcome, Refused):
+            refused.append(outcome)
         else:
-            drafts.append(made)
+            drafts.append(outcome)
     for reason in dict.fromkeys(each.reason for each in refused if each.text is None):
         names = [each.id for each in refused if each.reason == reason]
         complain(f"no draft for {counted(len(names), 'picture')} ({shortened(', '.join(names), 60)}): {reason}")

@@ -163,8 +163,8 @@ def alt_text_page(
 ) -> str:
     """The alternative texts of a document, with drafts."""
     title = f"Alternative texts: {collection.name}"
-    given = {"collection": collection, "document": document, "asks": jobs.captioner is not None}
-    return page("alt-text.html", jobs.settings, here="/", title=title, **given)
+    values = {"collection": collection, "document": document, "asks": jobs.captioner is not None}
+    return page("alt-text.html", jobs.settings, here="/", title=title, **values)
 
 
 def counted(jobs: TheJobs, collection: TheCollection) -> ToDoOut:
@@ -224,27 +224,27 @@ async def draft(jobs: TheJobs, document: TheDocument, body: AskIn) -> DraftOut:
     if file is None:
         raise HTTPException(409, "the picture cannot be shown")
     uri = f"data:image/{file.suffix[1:]};base64,{base64.b64encode(file.read_bytes()).decode()}"
-    given = messages(stored["questions"][number], stored["language"], uri)
+    prompt = messages(stored["questions"][number], stored["language"], uri)
     async with jobs.asking:
-        reply: Future[Reply | NoReply] = Future()
-        in_background(_ask, jobs.captioner, given, reply)  # not of a pool, which would wait for it when the server ends
+        future: Future[Reply | NoReply] = Future()
+        in_background(_ask, jobs.captioner, prompt, future)  # a pool would wait for it when the server ends
         try:
-            said = await asyncio.wrap_future(reply)
+            reply = await asyncio.wrap_future(future)
         except IconotextError as error:
             raise HTTPException(502, str(error)) from None
-    if isinstance(said, NoReply):
-        return DraftOut(text=None, problem=said.reason)
+    if isinstance(reply, NoReply):
+        return DraftOut(text=None, problem=reply.reason)
     images = [Image(row["source"], alt=row["alt"], caption=row["caption"]) for row in stored["pictures"]]
-    text, problem = judged({number: said}, images, stored["texts"], stored["language"])[number]
+    text, problem = judged({number: reply}, images, stored["texts"], stored["language"])[number]
     return DraftOut(text=text, problem=problem)
 
 
-def _ask(captioner: Captioner, given: Messages, reply: Future[Reply | NoReply]) -> None:
-    reply.set_running_or_notify_cancel()  # from now on, it cannot be cancelled
+def _ask(captioner: Captioner, prompt: Messages, future: Future[Reply | NoReply]) -> None:
+    future.set_running_or_notify_cancel()  # from now on, it cannot be cancelled
     try:
-        reply.set_result(captioner.ask(given))
+        future.set_result(captioner.ask(prompt))
     except Exception as error:
-        reply.set_exception(error)
+        future.set_exception(error)
 
 
 def undo(jobs: TheJobs, collection: TheCollection) -> TakenBackOut:
