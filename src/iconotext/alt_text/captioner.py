@@ -14,7 +14,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -251,7 +251,7 @@ class Captioner:
             reply = self._reply(answer)
             self._answered.set()
             tokens = reply.tokens or 0
-            write_text(self._file(body), json.dumps(_fields(reply)), force=True)
+            write_text(self._file(body), json.dumps(asdict(reply)), force=True)
             return reply
         except ImageError as error:
             return NoReply(f"no answer ({str(error).removeprefix('not fetched').lstrip(': ')})")
@@ -431,10 +431,6 @@ def _parsed(completion: Any) -> Reply:
     tokens = usage.get("total_tokens") if isinstance(usage, dict) else None
     counts = isinstance(tokens, int) and not isinstance(tokens, bool) and tokens > 0
     return Reply(text, choice.get("finish_reason") != "length", tokens if counts else None)
-
-
-def _fields(reply: Reply) -> dict[str, Any]:
-    return {"text": reply.text, "complete": reply.complete, "tokens": reply.tokens}
 
 
 def _error_text(answer: Answer) -> str:
