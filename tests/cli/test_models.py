@@ -45,7 +45,7 @@ def test_what_ships_what_was_fetched_and_what_lies_here(small_hub, graphs):
     (fetched,) = found["fetched"]
     assert (fetched["name"], fetched["revision"], fetched["precisions"]) == ("org/clip", commit, ["quantized"])
     assert found["folders"] == ["clip", "sentences"]
-    assert [row["name"] for row in found["known"]] == [row.name for row in HUB_MODELS]
+    assert [row["name"] for row in found["catalogue"]] == [row.name for row in HUB_MODELS]
 
 
 def test_a_known_model_that_is_here_is_marked(small_hub, graphs):
@@ -72,9 +72,10 @@ def test_a_model_is_fetched_checked_and_moved_to_another_commit(small_hub, graph
 def test_a_revision_needs_a_name_and_permission(small_hub, graphs):
     for arguments in (["--revision", "main"], ["org/clip", "--revision", "main"], ["--revision", "main", "--download"]):
         assert "--revision needs the name of a model and --download" in run("models", *arguments, status=1)
-    assert small_hub.asked == []
+    assert small_hub.requests == []
 
 
+@pytest.mark.slow
 def test_link(graphs, small_hub):
     small_hub.add("org/clip", graphs / "clip")
     alone = json.loads(run("link", "a.md", "--to", "json", "--model", "clip", "--evidence", "picture", "--k", "1"))
@@ -128,6 +129,7 @@ def test_evaluate(graphs):
     assert found["auc"] == pytest.approx(wanted)
 
 
+@pytest.mark.slow
 def test_a_library_is_made_and_searched(graphs):
     run("library", "add", "lib", "0.png", "1.png", "2.png", "--model", "clip:quantized")
     best = json.loads(run("search", "lib", "a cat", "--json"))

@@ -7,7 +7,7 @@ import pytest
 
 from iconotext.errors import FeatureError
 from iconotext.features import downloads, load_dual_encoder, load_text_backbone
-from iconotext.features.hub_files import LOCK, cached_folder, cached_models, fetch, place_of, read_lock, wanted_files
+from iconotext.features.hub_files import LOCK, cached_folder, cached_models, fetch, files_to_fetch, place_of, read_lock
 from iconotext.features.model_folder import find_model, is_graph_model
 from tests.support.graph_models import change, write_dual_graphs, write_sentence_graphs
 
@@ -45,7 +45,7 @@ def test_only_settings_and_the_graphs_that_were_named_come(hub):
 def test_without_permission_nothing_is_asked(hub):
     with pytest.raises(FeatureError, match=r"^org/clip:quantized: no such model.* download=True looks on"):
         find_model("org/clip:quantized")
-    assert hub.asked == []
+    assert hub.requests == []
 
 
 def test_what_was_fetched_is_pinned(hub, tmp_path):
@@ -53,9 +53,9 @@ def test_what_was_fetched_is_pinned(hub, tmp_path):
     shutil.copytree(tmp_path / "clip", tmp_path / "newer")
     change(tmp_path / "newer/config.json", newer=True)
     newest = hub.add("org/clip", tmp_path / "newer")
-    asked = len(hub.asked)
+    before = len(hub.requests)
     assert fetch("org/clip") == cached_folder("org/clip") == first
-    assert len(hub.asked) == asked  # nothing was missing
+    assert len(hub.requests) == before  # nothing was missing
     again = fetch("org/clip", "quantized")  # the other graphs of the same commit
     assert again == first
     assert {"onnx/text_model.onnx", "onnx/text_model_quantized.onnx"} <= read_lock(place_of("org/clip")).files.keys()
@@ -141,7 +141,7 @@ def test_a_model_without_safe_weights_is_not_fetched(hub, tmp_path):
     hub.add("org/pickled", tmp_path / "pickled")
     with pytest.raises(FeatureError, match="org/pickled: has no ONNX graph of an encoder"):
         fetch("org/pickled")
-    assert not any(method == "GET" and "/resolve/" in path for method, path in hub.asked)
+    assert not any(method == "GET" and "/resolve/" in path for method, path in hub.requests)
 
 
 def test_weights_beside_a_graph_come_along_and_are_read_through_links(hub, tmp_path):
@@ -159,9 +159,9 @@ def test_weights_beside_a_graph_come_along_and_are_read_through_links(hub, tmp_p
 
 def test_pytorch_gets_its_weights_unless_a_precision_is_named(monkeypatch):
     names = ["config.json", "model.safetensors", "onnx/model.onnx", "onnx/model.onnx_data", "merges.txt", "x.py"]
-    assert wanted_files("m", names, "") == ["config.json", "model.safetensors", "merges.txt"]
+    assert files_to_fetch("m", names, "") == ["config.json", "model.safetensors", "merges.txt"]
     graphs = ["onnx/model.onnx", "onnx/model.onnx_data", "config.json"]
-    assert wanted_files("m", names, "fp32") == graphs
+    assert files_to_fetch("m", names, "fp32") == graphs
     monkeypatch.setattr("iconotext.features.hub_files.has", lambda extra: extra != "models")
-    assert wanted_files("m", names, "") == graphs
-    assert wanted_files("m", names[:2], "") == names[:2]  # the error when it is loaded says what to install
+    assert files_to_fetch("m", names, "") == graphs
+    assert files_to_fetch("m", names[:2], "") == names[:2]  # the error when it is loaded says what to install

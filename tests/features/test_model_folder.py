@@ -143,15 +143,15 @@ def test_what_is_fetched_has_no_code_and_is_then_loaded(small_hub, models, tmp_p
     small_hub.add("org/other", tmp_path / "clip")
     with pytest.raises(FeatureError, match="download=True"):
         Linker.load("org/other")
-    assert small_hub.asked == []
+    assert small_hub.requests == []
     assert Linker.load("org/other", LinkSettings(cache=False), download=True).encoder.name == "org/other"
     come = {path.name for path in find_model("org/other").iterdir()}
     assert {"model.safetensors", "config.json", "merges.txt"} <= come
     assert not come & set(code)
-    asked = len(small_hub.asked)
+    before = len(small_hub.requests)
     with pytest.raises(FeatureError, match="download=True"):  # the permission ended with the call
         Linker.load("org/third")
-    assert len(small_hub.asked) == asked
+    assert len(small_hub.requests) == before
 
 
 def test_what_the_hub_says_is_one_line(hub, monkeypatch):

@@ -13,13 +13,13 @@ class SmallHub:
     """Models by name, each with its commits, the newest last, from commit to folder.
 
     Attributes:
-        asked: The requests that came, as method and path.
+        requests: The requests that came, as method and path.
         lies: Paths inside models whose stated SHA-256 is of something else.
     """
 
     def __init__(self):
         self.models = {}
-        self.asked = []
+        self.requests = []
         self.lies = set()
 
     def add(self, name, folder):
@@ -32,7 +32,7 @@ class SmallHub:
     def answer(self, method, address):
         """Status, headers and body of an answer."""
         path = unquote(urlsplit(address).path)
-        self.asked.append((method, path))
+        self.requests.append((method, path))
         if match := re.fullmatch(r"/api/models/([^/]+/[^/]+)(?:/(revision|tree)/([^/]+))?", path):
             return self._listed(match[1], match[2], match[3])
         match = re.fullmatch(r"/([^/]+/[^/]+)/resolve/([^/]+)/(.+)", path)

@@ -54,19 +54,19 @@ def _check_or_fetch(names: list[str], *, download: bool, revision: str | None, j
     from iconotext.features.hub_files import place_of, read_lock
     from iconotext.features.model_folder import MODELS, folder_of_model, name_and_precision
 
-    found = []
+    reports = []
     for name in names:
         with downloads() if download else nullcontext():
             folder = folder_of_model(name, MODELS, revision=revision)
         base, _ = name_and_precision(name)
         lock = None if Path(base).is_dir() else read_lock(place_of(base))
         files = 0 if lock is None else len(lock.files)
-        found.append({"name": name, "folder": str(folder), "revision": lock and lock.revision, "checked": files})
+        reports.append({"name": name, "folder": str(folder), "revision": lock and lock.revision, "checked": files})
         if not json:
             noted = f" (commit {lock.revision}, {counted(files, 'file')} as fetched)" if lock else ""
             say(f"{name}: {folder}{noted}")
     if json:
-        say_json(found)
+        say_json(reports)
 
 
 def _list(*, json: bool) -> None:
@@ -76,29 +76,29 @@ def _list(*, json: bool) -> None:
     from iconotext.features.model_folder import BACKBONES, models_in
 
     shipped = [(kind.models.strip("`"), kind.summary) for kind in MODEL_KINDS if kind.models.startswith("`")]
-    shipped += [(each.name, each.summary) for each in BACKBONES]
+    shipped += [(backbone.name, backbone.summary) for backbone in BACKBONES]
     fetched, trained = cached_models(), models_in(Path())
     if json:
-        known = [asdict(row) | {"megabytes": row.megabytes} for row in HUB_MODELS]
+        catalogue = [asdict(row) | {"megabytes": row.megabytes} for row in HUB_MODELS]
         say_json(
             {
                 "shipped": [name for name, _ in shipped],
-                "fetched": [asdict(each) for each in fetched],
+                "fetched": [asdict(model) for model in fetched],
                 "folders": trained,
-                "known": known,
+                "catalogue": catalogue,
             }
         )
         return
-    present = {f"{each.name}:{precision}" for each in fetched for precision in each.precisions}
+    present = {f"{model.name}:{precision}" for model in fetched for precision in model.precisions}
     say("In the package:")
     for name, summary in shipped:
         say(f"  {name}: {summary}")
     if fetched:
         say("\nFetched from the Hugging Face hub:")
-        for each in fetched:
-            precisions = ", ".join(each.precisions) or "PyTorch"
-            pinned = "" if each.pinned else ", not pinned"
-            say(f"  {each.name}: {precisions}, {data_size(each.size)}, commit {each.revision[:12]}{pinned}")
+        for model in fetched:
+            precisions = ", ".join(model.precisions) or "PyTorch"
+            pinned = "" if model.pinned else ", not pinned"
+            say(f"  {model.name}: {precisions}, {data_size(model.size)}, commit {model.revision[:12]}{pinned}")
     if trained:
         say("\nFolders with a model here:")
         for name in trained:

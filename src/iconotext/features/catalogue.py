@@ -54,7 +54,7 @@ HUB_MODELS = (
         "onnx-community/TinyCLIP-ViT-8M-16-Text-3M-YFCC15M-ONNX:fp32",
         _BOTH,
         "wkcn/TinyCLIP-ViT-8M-16-Text-3M-YFCC15M",
-        23.4,
+        23.9,
         "English",
         "photographs, where little room is left",
         "MIT",
@@ -145,7 +145,7 @@ HUB_MODELS = (
 """Encoders of others that run without PyTorch, the smallest first."""
 
 
-def known_model(name: str, settings: dict[str, Any]) -> HubModel | None:
+def catalogue_entry(name: str, settings: dict[str, Any]) -> HubModel | None:
     """Return the row of a model: by its name on the hub, or by the name in its settings (``_name_or_path``).
 
     Args:

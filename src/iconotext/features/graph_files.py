@@ -65,13 +65,13 @@ def chosen_graphs(name: str, names: Collection[str], precision: str) -> tuple[st
         precision: Empty for ``FULL``, or for the only one.
     """
     present = graphs_by_precision(names)
-    wanted = precision or (FULL if len(present) != 1 else next(iter(present)))
-    if wanted in present:
-        return wanted, present[wanted]
+    chosen = precision or (FULL if len(present) != 1 else next(iter(present)))
+    if chosen in present:
+        return chosen, present[chosen]
     if not present:
         raise FeatureError(f"{name}: has no ONNX graph of an encoder (onnx/model.onnx, or text_model and vision_model)")
-    choices = " or ".join(f"{name}:{each}" for each in present)
-    raise FeatureError(f"{name}: has no graph with the precision {wanted}; name one that is there: {choices}")
+    choices = " or ".join(f"{name}:{other}" for other in present)
+    raise FeatureError(f"{name}: has no graph with the precision {chosen}; name one that is there: {choices}")
 
 
 def with_data(graph: str, names: Collection[str]) -> list[str]:

@@ -206,8 +206,8 @@ class Tokens:
         # A tokenizer fails on half a surrogate pair.
         given = [self._prefix + text.encode("utf-8", "replace").decode() for text in texts]
         return [
-            self._arrays(each)
-            for each in self._tokenizer.encode_batch([text.lower() if self._lower else text for text in given])
+            self._arrays(encoding)
+            for encoding in self._tokenizer.encode_batch([text.lower() if self._lower else text for text in given])
         ]
 
     def _arrays(self, encoding: Encoding) -> dict[str, NDArray[Any]]:
@@ -243,8 +243,9 @@ def _longest(folder: Path, config: Mapping[str, Any], own: Mapping[str, Any], si
     if type(positions) is int and kind in _OFFSET:
         positions -= 2
     stated = (settings_of(folder, "sentence_bert_config.json") or {}).get("max_seq_length")
-    limits = [each for each in (positions, own.get("model_max_length"), stated, side) if type(each) is int and each > 0]
-    longest = min([*limits, MAX_TOKENS])
-    if not limits or longest < 3:
+    limits = (positions, own.get("model_max_length"), stated, side)
+    numbers = [limit for limit in limits if type(limit) is int and limit > 0]
+    longest = min([*numbers, MAX_TOKENS])
+    if not numbers or longest < 3:
         raise FeatureError(f"{folder}: its settings do not say how many tokens a text may have (model_max_length)")
     return longest

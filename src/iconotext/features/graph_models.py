@@ -17,7 +17,7 @@ from PIL import Image as Pillow
 
 from iconotext.errors import FeatureError, one_line
 from iconotext.features.backbone import DualEncoder, ImageBackbone, TextBackbone
-from iconotext.features.catalogue import known_model
+from iconotext.features.catalogue import catalogue_entry
 from iconotext.features.decoding import network_backbone
 from iconotext.features.graph_files import (
     MODULES,
@@ -73,7 +73,7 @@ class GraphModel:
         self.name, self.folder = name, folder
         check_settings(folder)
         self.config = settings_of(folder, "config.json") or {}
-        self.known = known_model(base, self.config)
+        self.entry = catalogue_entry(base, self.config)
         names = files_in(folder)
         precision, self._files = chosen_graphs(base, names, precision)
         files = [checked_path(folder, file) for graph in self._files.values() for file in with_data(graph, names)]
@@ -190,7 +190,7 @@ def _text_backbone(
         raise model.error(f"its graph gives an array of the shape {probe.shape} for a text, not a vector")
     dim = len(probe)
     name = "/".join([model.revised, *(part.strip(": ") for part in processing if part)])
-    return TextBackbone(name, dim, encode, model.known.language if model.known else None)
+    return TextBackbone(name, dim, encode, model.entry.language if model.entry else None)
 
 
 def _image_side(model: GraphModel) -> ImageBackbone:
@@ -254,20 +254,20 @@ def _prefix(model: GraphModel) -> str:
         if len(prompt) > MAX_PREFIX:
             raise model.error(f"puts {len(prompt):,} characters before each text: use another model")
         return prompt
-    return model.known.prefix if model.known else ""
+    return model.entry.prefix if model.entry else ""
 
 
 def _pooling(model: GraphModel, prefix: str) -> str:
     """Return how the vectors of a text's tokens become one, a key of ``_POOLINGS``."""
     if (model.folder / MODULES).is_file():
         listed = parse_json(checked_path(model.folder, MODULES).read_bytes())
-        layers = [str(each.get("type")).rpartition(".")[2] for each in listed if isinstance(each, dict)]
-        if other := [layer for layer in layers if layer not in _LAYERS]:
+        kinds = [str(layer.get("type")).rpartition(".")[2] for layer in listed if isinstance(layer, dict)]
+        if other := [kind for kind in kinds if kind not in _LAYERS]:
             raise model.error(f"has a layer {other[0]} outside of its graph, which only PyTorch computes")
     settings = settings_of(model.folder, POOLING)
     if settings is None:
-        if model.known and model.known.pooling:
-            return model.known.pooling
+        if model.entry and model.entry.pooling:
+            return model.entry.pooling
         raise model.error(
             f"does not say how the vectors of a text's tokens become one: put its {POOLING} into the folder "
             '({"pooling_mode": "mean"}, or "cls", if its makers say so)'

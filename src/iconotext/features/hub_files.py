@@ -105,7 +105,7 @@ def cached_folder(name: str) -> Path | None:
 
 
 def fetch(name: str, precision: str = "", revision: str | None = None) -> Path | None:
-    """Fetch a model, unless what is wanted of it is here, and return its folder; None if the hub has no such model.
+    """Fetch a model, unless it is here, and return its folder; None if the hub has no such model.
 
     Args:
         precision: Of its ONNX graphs, see ``chosen_graphs``.
@@ -183,7 +183,7 @@ def cached_models() -> list[CachedModel]:
     return listed
 
 
-def wanted_files(name: str, names: Collection[str], precision: str) -> list[str]:
+def files_to_fetch(name: str, names: Collection[str], precision: str) -> list[str]:
     """Return which files of a model to fetch: weights for PyTorch if it can read them, else the graphs of a precision.
 
     Args:
@@ -212,8 +212,8 @@ def _downloaded(name: str, precision: str, revision: str | None) -> tuple[Path, 
         disable_progress_bars()
     # Fails fast without a network, or without such a model.
     info = HfApi().model_info(name, revision=revision, files_metadata=True, timeout=PATIENCE)
-    stated = {each.rfilename: each.lfs.sha256 if each.lfs else None for each in info.siblings or ()}
-    files = wanted_files(name, list(stated), precision)
+    stated = {file.rfilename: file.lfs.sha256 if file.lfs else None for file in info.siblings or ()}
+    files = files_to_fetch(name, list(stated), precision)
     commit = str(info.sha)
     folder = Path(snapshot_download(name, revision=commit, allow_patterns=files, etag_timeout=PATIENCE))
     return folder, commit, {file: stated[file] for file in files}
