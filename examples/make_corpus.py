@@ -1,4 +1,9 @@
-"""Make a corpus of documents of your own, with gold links, and read it again."""
+"""Make a corpus of documents of your own, with gold links, and read it again.
+
+Prints
+
+    ['A dog runs along the beach.', 'Then it rains.']
+"""
 
 from iconotext import Document, Image, Sentence, read_corpus, write_corpus
 

@@ -1,4 +1,10 @@
-"""Put the pictures of a folder into a library and find those that fit a sentence: search_library.py FOLDER SENTENCE."""
+"""Put the pictures of a folder into a library and find those that fit a sentence: search_library.py [FOLDER SENTENCE].
+
+Prints
+
+    4 added
+    ... seesaw.svg
+"""
 
 import sys
 from pathlib import Path
@@ -6,10 +12,10 @@ from pathlib import Path
 from iconotext.library.search import Query, find_images
 from iconotext.library.update import add_paths
 
-if len(sys.argv) != 3:
-    sys.exit(__doc__)
-report = add_paths(Path("library"), [Path(sys.argv[1])])
+levers = Path(__file__).with_name("levers"), "Two children balance on a plank"
+folder, sentence = sys.argv[1:3] if len(sys.argv) > 2 else levers
+report = add_paths(Path("library"), [Path(folder)])
 print(report.added, "added")
-found = find_images(Path("library"), Query(sys.argv[2], top=3, anyway=True))
+found = find_images(Path("library"), Query(sentence, top=3, anyway=True))
 for result in found.results:
     print(f"{result.score:.2f} {result.image}")

@@ -1,4 +1,11 @@
-"""How alike are a set of sentences and a set of images? Three answers (Hessel 2019) to one matrix of cosines."""
+"""How alike are a set of sentences and a set of images? Three answers (Hessel 2019) to one matrix of cosines.
+
+Prints
+
+    dense 1.267
+    top-k 1.45
+    assignment 0.6
+"""
 
 from typing import get_args
 

@@ -1,0 +1,63 @@
+"""What users get besides the wheel: the container's file, and the program of the executable."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+from iconotext.cli.app import app
+
+ROOT = Path(__file__).parents[1]
+CONTAINER = ROOT / "packaging/Containerfile"
+LINES = CONTAINER.read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
+
+
+def instruction(name):
+    """The last instruction of a name."""
+    return [line.partition(" ")[2] for line in LINES if line.startswith(f"{name} ")][-1]
+
+
+def test_the_container_runs_as_nobody_special_and_its_command_exists():
+    assert re.fullmatch(r"[1-9]\d+:[1-9]\d+", instruction("USER"))
+    assert "/v1/health" in instruction("HEALTHCHECK") or "/v1/health" in "".join(LINES)
+    assert json.loads(instruction("ENTRYPOINT")) == ["iconotext"]
+    name, *options = json.loads(instruction("CMD"))
+    command = typer.main.get_command(app).commands[name]
+    known = {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
+    assert {option for option in options if option.startswith("--")} <= known
+
+
+def test_the_container_copies_files_that_are_there_and_not_ignored():
+    ignored = (ROOT / "packaging/Containerfile.containerignore").read_text(encoding="utf-8").splitlines()
+    assert ignored[0] == "*"
+    copied = [
+        word for line in LINES if line.startswith("COPY ") and "--from" not in line for word in line.split()[1:-1]
+    ]
+    assert copied
+    for path in copied:
+        assert (ROOT / path).exists()
+        assert f"!{path}" in ignored
+
+
+def test_the_linter_of_containers_finds_nothing():
+    if (linter := shutil.which("hadolint")) is None:
+        pytest.skip("hadolint is not installed")
+    done = subprocess.run([linter, CONTAINER], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+@pytest.mark.slow
+def test_the_program_of_the_executable_stands_for_python_and_for_the_command():
+    program = ROOT / "packaging/executable/program.py"
+    code = "import sys; print(sys.argv)"
+    done = subprocess.run([sys.executable, program, "-P", "-c", code, "a", "b"], capture_output=True, text=True)
+    assert done.stdout == "['-c', 'a', 'b']\n"
+    done = subprocess.run([sys.executable, program, "--version"], capture_output=True, text=True)
+    assert done.stdout.startswith("iconotext ")
