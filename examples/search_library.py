@@ -3,7 +3,7 @@
 Prints
 
     4 added
-    ... seesaw.svg
+    ...levers/seesaw.svg
 """
 
 import sys

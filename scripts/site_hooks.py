@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,9 @@ sys.path[:0] = [str(ROOT / "scripts")]
 
 from drawn_garden import write_garden  # noqa: E402  # lies beside this file
 
+from iconotext import Linker, save  # noqa: E402
+from iconotext.demo import write_demo  # noqa: E402
+
 QUESTION = "Two children balance on a plank"
 """What is searched for on the page of a search."""
 
@@ -30,25 +34,51 @@ def on_files(files: Any, *, config: Any) -> Any:
 
 
 @cache
-def live_pages() -> dict[str, str]:
+def live_pages() -> dict[str, str | bytes]:
     """Link the demo, a section of a textbook and a recipe, search their pictures and check their alternative texts."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_garden(folder / "garden")
         shutil.copytree(ROOT / "examples/levers", folder / "levers")
-        run(folder, "demo")
-        pages = {"demo.html": folder / "demo/linked/article.html"}
-        for page, document in (("textbook.html", "levers/levers.md"), ("recipe.html", "garden/bread.md")):
-            run(folder, "link", document, "--output", "linked", "--force")
-            pages[page] = folder / "linked" / Path(document).with_suffix(".html").name
+        write_demo(folder / "demo")
+        documents = {"demo": "demo/article.md", "textbook": "levers/levers.md", "recipe": "garden/bread.md"}
+        linker = Linker.load()
+        for page, document in documents.items():
+            save(linker.link(folder / document), folder / f"{page}.html")
         run(folder, "library", "add", "lib", "demo/article.md", "levers", "garden")
-        run(folder, "search", "lib", QUESTION, "--html", "search.html")
-        pages["search.html"] = folder / "search.html"
-        checked = run(folder, "check", "garden", "levers", ends=1)
-        report = (
-            f"# Pictures without a good alternative text\n\n```console\n$ iconotext check garden levers\n{checked}```\n"
-        )
-        return {page: path.read_text(encoding="utf-8") for page, path in pages.items()} | {"check.md": report}
+        run(folder, "search", "lib", QUESTION, "--top", "4", "--html", "search.html")
+        pages = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.html")}
+        pictures = {f"pictures/{path.name}": path.read_bytes() for path in (folder / "garden").glob("*.png")}
+        return {**pages, **pictures, "check.md": report(folder)}
+
+
+def report(folder: Path) -> str:
+    """A page of what ``check`` finds in the garden, beside what the text says of each picture."""
+    findings = json.loads(run(folder, "check", "garden", "levers", "--json", ends=1))
+    contexts = json.loads(run(folder, "context", "garden", "--json"))
+    says = {
+        each["source"]: max(each["sentences"], key=lambda sentence: sentence["confidence"] or 0)["text"]
+        for each in contexts
+        if each["sentences"]
+    }
+    head = """---
+hide: [toc]
+---
+
+# Pictures without a good alternative text
+
+What `iconotext check garden levers` finds in three documents of ours, and what the text says about each of these
+pictures, from `iconotext context`. [The rules](../check.md).
+
+| picture | where | what is wrong | what the text says |
+|---|---|---|---|
+"""
+    rows = []
+    for each in findings:
+        source, place = each["source"], each["place"]
+        picture = f"![](pictures/{source}){{width=160}}"
+        rows.append(f"| {picture} | {place['path']}:{place['line']} | {each['message']} | {says.get(source, '')} |\n")
+    return head + "".join(rows)
 
 
 def run(folder: Path, *arguments: str, ends: int = 0) -> str:
