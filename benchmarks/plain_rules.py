@@ -17,6 +17,7 @@ import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -39,13 +40,13 @@ def main() -> None:
     for name, code in LANGUAGES.items():
         documents = list(read_corpus(folder / f"{code}.jsonl"))
         for document in documents:
-            hits["nearest sentence"].append(right(document, lambda image, document=document: nearest(document, image)))
+            hits["nearest sentence"].append(right(document, partial(nearest, document)))
             hits["shared rare words"].append(right(document, by_words(document)))
         for linked in linker.link_all(documents):
             if not isinstance(linked, LinkedDocument):
                 raise SystemExit(f"{linked.path}: {linked.error}")
             best = {link.image: link.sentence for link in reversed(linked.links)}
-            hits["iconotext"].append(right(linked.document, lambda image, best=best: best.get(image)))
+            hits["iconotext"].append(right(linked.document, best.get))
         print(name, {rule: shares(found[-len(documents) :]) for rule, found in hits.items()}, flush=True)
     print("together", {rule: shares(found) for rule, found in hits.items()})
 

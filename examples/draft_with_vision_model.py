@@ -1,6 +1,11 @@
-"""Draft alternative texts with a vision model: draft_with_vision_model.py DOCUMENT [URL MODEL].
+"""Draft alternative texts with a vision model: draft_with_vision_model.py [DOCUMENT [URL MODEL]].
 
 Without the address of a server and the name of its model, a stand-in answers, which sees nothing but a colour.
+
+Prints
+
+    red-square.png: A surface whose mean colour is ...
+    1 asked of ...
 """
 
 import base64
@@ -11,8 +16,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 from PIL import Image
+from shapes import draw
 
 import iconotext
 from iconotext.alt_text import Captioner, CaptionerSettings, Draft, captioned_drafts
@@ -57,10 +64,14 @@ def show(document: str, url: str, model: str) -> None:
     print(f"{captioner.sent + captioner.stored} asked of {captioner.name}")
 
 
-if len(sys.argv) not in (2, 4):
-    sys.exit(__doc__.splitlines()[0])
-if len(sys.argv) == 4:
-    show(*sys.argv[1:])
+if len(sys.argv) > 1:
+    document = sys.argv[1]
+else:
+    document = "bare.md"
+    draw(Path("red-square.png"), "red", "square")
+    Path(document).write_text("Somebody has drawn a square.\n\n![](red-square.png)\n", encoding="utf-8")
+if len(sys.argv) > 3:
+    show(document, *sys.argv[2:4])
 else:
     with stand_in() as (url, model):
-        show(sys.argv[1], url, model)
+        show(document, url, model)

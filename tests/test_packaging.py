@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -29,7 +30,8 @@ def test_the_container_runs_as_nobody_special_and_its_command_exists():
     assert "/v1/health" in instruction("HEALTHCHECK") or "/v1/health" in "".join(LINES)
     assert json.loads(instruction("ENTRYPOINT")) == ["iconotext"]
     name, *options = json.loads(instruction("CMD"))
-    command = typer.main.get_command(app).commands[name]
+    program: Any = typer.main.get_command(app)
+    command = program.commands[name]
     known = {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
     assert {option for option in options if option.startswith("--")} <= known
 
