@@ -375,7 +375,7 @@ def elsewhere(name):
         (missing("preprocessor_config.json"), "preprocessor_config.json: is missing"),
         (missing("onnx/vision_model.onnx"), "has no ONNX graph of an encoder"),
         (text_for("tokenizer.json", "{}"), "tokenizer.json: cannot be read"),
-        (text_for("config.json", "[]"), "config.json: has no settings by name"),
+        (text_for("config.json", "[]"), "config.json: holds a list, expected a dict"),
         (text_for("config.json", "{"), "config.json: not JSON"),
         (text_for("onnx/text_model.onnx", "no graph"), r"text_model\.onnx: cannot be opened .*: fetch the model again"),
         (text_for("tokenizer_config.json", "{}"), "do not say how many tokens a text may have"),
@@ -391,6 +391,62 @@ def test_files_that_are_missing_or_wrong_are_one_line(tmp_path, damage, message)
     with pytest.raises(FeatureError, match=message) as error:
         load_dual_encoder(f"{tmp_path / 'clip'}:fp32")
     assert "\n" not in str(error.value)
+
+
+FILES = (
+    "config.json",
+    "tokenizer_config.json",
+    "preprocessor_config.json",
+    "sentence_bert_config.json",
+    "config_sentence_transformers.json",
+    "1_Pooling/config.json",
+    "modules.json",
+)
+KEYS = (
+    "model_type text_config max_position_embeddings _name_or_path model_max_length pad_token do_lower_case tokenizer_class size "
+    "crop_size resample image_mean image_std rescale_factor do_resize do_center_crop image_processor_type max_seq_length "
+    "prompts default_prompt_name pooling_mode pooling_mode_cls_token include_prompt"
+).split()
+VALUES: tuple[object, ...] = (
+    None,
+    True,
+    0,
+    -1,
+    2**70,
+    1e300,
+    "",
+    "query",
+    [],
+    [1, 2, 3],
+    [{"type": 3}],
+    {},
+    {"query": {}},
+    {"shortest_edge": []},
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", FILES)
+def test_no_settings_break_the_program(tmp_path, file):
+    """Whatever stands in a file of settings, it is followed or is one line."""
+    write_dual_graphs(tmp_path / "clip", mask=False)
+    write_sentence_graphs(tmp_path / "sentences")
+    loaders = {"clip": load_dual_encoder, "sentences": load_text_backbone}
+    outcomes = set()
+    for folder, load in loaders.items():
+        path = tmp_path / folder / file
+        before = json.loads(path.read_text()) if path.is_file() else {}
+        path.parent.mkdir(exist_ok=True)
+        for content in [*VALUES, *({**before, key: value} for key in KEYS for value in VALUES)]:
+            path.write_text(json.dumps(content))
+            try:
+                with np.errstate(all="ignore"):
+                    load(str(tmp_path / folder))
+                outcomes.add("followed")
+            except FeatureError as error:
+                assert "\n" not in str(error)
+                outcomes.add("refused")
+    assert outcomes == {"followed", "refused"}
 
 
 def test_a_graph_that_takes_what_is_not_known(tmp_path):
@@ -478,7 +534,7 @@ def test_a_sentence_encoder_is_no_model_and_no_image_encoder(tmp_path):
     write_sentence_graphs(tmp_path / "sentences")
     with pytest.raises(FeatureError, match="has no text side and image side"):
         load_dual_encoder(str(tmp_path / "sentences"))
-    with pytest.raises(FeatureError, match="takes texts but no pictures"):
+    with pytest.raises(FeatureError, match="its graph takes no pixel_values"):
         load_image_backbone(str(tmp_path / "sentences"))
 
 

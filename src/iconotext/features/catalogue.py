@@ -152,5 +152,5 @@ def catalogue_entry(name: str, settings: dict[str, Any]) -> HubModel | None:
         name: Without the precision.
         settings: Those of its ``config.json``.
     """
-    names = {name, settings.get("_name_or_path")}
+    names = {name, str(settings.get("_name_or_path"))}
     return next((row for row in HUB_MODELS if names & {row.name.rpartition(":")[0], row.made_from}), None)

@@ -8,9 +8,9 @@ encoder, each in several precisions (``model_fp16.onnx``, ``model_quantized.onnx
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from iconotext.errors import FeatureError
 from iconotext.features.hub_checks import MAX_SETTINGS
@@ -106,8 +106,12 @@ def checked_path(folder: Path, name: str) -> Path:
     return path
 
 
-def settings_of(folder: Path, name: str) -> dict[str, Any] | None:
-    """Read a file of settings that is an object; None if there is none."""
+@overload
+def settings_of(folder: Path, name: str) -> dict[str, Any] | None: ...
+@overload
+def settings_of(folder: Path, name: str, kind: type[list[Any]]) -> list[Any] | None: ...
+def settings_of(folder: Path, name: str, kind: type[Any] = dict) -> Any:
+    """Read a file of settings, an object or a list; None if there is none."""
     if not (folder / name).exists() and not (folder / name).is_symlink():
         return None
     path = checked_path(folder, name)
@@ -117,6 +121,8 @@ def settings_of(folder: Path, name: str) -> dict[str, Any] | None:
         settings = parse_json(path.read_bytes())
     except (OSError, ValueError) as error:
         raise FeatureError(f"{path}: cannot be read ({error}): fetch the model again") from error
-    if not isinstance(settings, Mapping):
-        raise FeatureError(f"{path}: has no settings by name: fetch the model again")
-    return dict(settings)
+    if not isinstance(settings, kind):
+        raise FeatureError(
+            f"{path}: holds a {type(settings).__name__}, expected a {kind.__name__}: fetch the model again"
+        )
+    return settings

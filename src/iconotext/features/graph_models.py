@@ -33,7 +33,6 @@ from iconotext.features.hub_checks import SIDE, check_settings
 from iconotext.features.model_folder import name_and_precision, revised_name
 from iconotext.features.runtime import Graph, open_graph
 from iconotext.similarity.vectors import unit_rows
-from iconotext.system.strict_json import parse_json
 from iconotext.system.threads import on_cores
 
 if TYPE_CHECKING:
@@ -105,6 +104,12 @@ class GraphModel:
         """Make an error of this model."""
         return FeatureError(f"{self.name}: {reason}")
 
+    def checked(self, vector: NDArray[np.float32], dim: int | None = None) -> NDArray[np.float32]:
+        """Return what a graph gives for one text or picture, if it is a vector, of the length ``dim``."""
+        if vector.ndim != 1 or len(vector) != (dim or len(vector)):
+            raise self.error(f"its graph gives an array of the shape {vector.shape}, not a vector: use another export")
+        return vector
+
     def computed(self, graph: Graph, output: str, given: Arrays) -> NDArray[np.float32]:
         """Compute an output for one text or picture: its array without the side of the batch."""
         try:
@@ -145,17 +150,15 @@ def load_image_graph(name: str, folder: Path) -> ImageBackbone:
 def _text_side(model: GraphModel) -> TextBackbone:
     graph = model.graph("text")
     output = model.output("text", graph)
+    _check_inputs(model, graph, _TEXT_INPUTS | {"pixel_values"}, "input_ids")
     tokens = Tokens(model.folder, graph.inputs)
     other = {"pixel_values": _blank(model, graph)} if "pixel_values" in graph.inputs else {}
-    _check_inputs(model, graph, _TEXT_INPUTS | other.keys())
     return _text_backbone(model, tokens, lambda given: model.computed(graph, output, given | other))
 
 
 def _sentence_encoder(model: GraphModel) -> TextBackbone:
     graph = model.graph("all")
-    _check_inputs(model, graph, _TEXT_INPUTS)
-    if "attention_mask" not in graph.inputs:
-        raise model.error("its graph takes no attention_mask: use another export")
+    _check_inputs(model, graph, _TEXT_INPUTS, "input_ids", "attention_mask")
     prefix = _prefix(model)
     tokens = Tokens(model.folder, graph.inputs, prefix)
     if "sentence_embedding" in graph.outputs:
@@ -166,7 +169,10 @@ def _sentence_encoder(model: GraphModel) -> TextBackbone:
     pool = _POOLINGS[pooling := _pooling(model, prefix)]
 
     def vector(given: Arrays) -> NDArray[np.float32]:
-        return pool(model.computed(graph, hidden, given)[given["attention_mask"][0].astype(bool)])
+        own, mask = model.computed(graph, hidden, given), given["attention_mask"][0].astype(bool)
+        if own.ndim != 2 or len(own) != len(mask):
+            raise model.error(f"its graph gives an array of the shape {own.shape} for {len(mask)} tokens")
+        return pool(own[mask])
 
     return _text_backbone(model, tokens, vector, prefix, pooling)
 
@@ -180,29 +186,24 @@ def _text_backbone(
         def work(start: int) -> None:
             rows = range(start, min(start + CHUNK, len(texts)))
             for row, given in zip(rows, tokens([texts[row] for row in rows]), strict=True):
-                vectors[row] = vector(given)
+                vectors[row] = model.checked(vector(given), dim)
 
         deque(on_cores(work, range(0, len(texts), CHUNK)), maxlen=0)
         return unit_rows(vectors)
 
-    probe = vector(tokens(["a"])[0])
-    if probe.ndim != 1:
-        raise model.error(f"its graph gives an array of the shape {probe.shape} for a text, not a vector")
-    dim = len(probe)
+    dim = len(model.checked(vector(tokens(["a"])[0])))
     name = "/".join([model.revised, *(part.strip(": ") for part in processing if part)])
     return TextBackbone(name, dim, encode, model.entry.language if model.entry else None)
 
 
 def _image_side(model: GraphModel) -> ImageBackbone:
     graph = model.graph("image")
-    if "pixel_values" not in graph.inputs:
-        raise model.error("takes texts but no pictures: load it as a text backbone")
+    _check_inputs(model, graph, _TEXT_INPUTS | {"pixel_values"}, "pixel_values")
     prepare = Pixels.of(model.folder, graph.inputs["pixel_values"][1])
     dtype = _pixel_type(model, graph)
     other: Arrays = {}
     if "input_ids" in graph.inputs:
         other = Tokens(model.folder, graph.inputs)(["a"])[0]
-    _check_inputs(model, graph, {"pixel_values"} | other.keys())
     output = model.output("image", graph) if model.is_dual else _image_output(model, graph)
 
     def vector(pixels: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -210,15 +211,11 @@ def _image_side(model: GraphModel) -> ImageBackbone:
         return own[0] if output == "last_hidden_state" and own.ndim == 2 else own  # the class token
 
     def forward(pictures: list[NDArray[np.float32]], regions: bool) -> Arrays:
-        return {"pooled": unit_rows(np.stack([vector(pixels) for pixels in pictures]))}
+        return {"pooled": unit_rows(np.stack([model.checked(vector(pixels), dim) for pixels in pictures]))}
 
-    probe = vector(prepare(Pillow.new("RGB", (SIDE, SIDE), "grey")))
-    if probe.ndim != 1:
-        raise model.error(f"its graph gives an array of the shape {probe.shape} for a picture, not a vector")
+    dim = len(model.checked(vector(prepare(Pillow.new("RGB", (SIDE, SIDE), "grey")))))
     at_least = max(SIDE, prepare.shorter)
-    return network_backbone(
-        model.revised, len(probe), prepare, forward, at_least=at_least, cores=True, on_cpu=lambda: True
-    )
+    return network_backbone(model.revised, dim, prepare, forward, at_least=at_least, cores=True, on_cpu=lambda: True)
 
 
 def _image_output(model: GraphModel, graph: Graph) -> str:
@@ -241,9 +238,11 @@ def _pixel_type(model: GraphModel, graph: Graph) -> np.dtype[Any]:
     return _TYPES[kind]
 
 
-def _check_inputs(model: GraphModel, graph: Graph, given: frozenset[str] | set[str]) -> None:
-    if unknown := graph.inputs.keys() - given:
-        raise model.error(f"its graph takes {', '.join(sorted(unknown))}, which is not known here: use another export")
+def _check_inputs(model: GraphModel, graph: Graph, possible: frozenset[str], *needed: str) -> None:
+    if unknown := sorted(graph.inputs.keys() - possible):
+        raise model.error(f"its graph takes {', '.join(unknown)}, which is not known here: use another export")
+    if missing := [name for name in needed if not graph.inputs.get(name, ("", ()))[1]]:
+        raise model.error(f"its graph takes no {' and no '.join(missing)}: use another model or export")
 
 
 def _prefix(model: GraphModel) -> str:
@@ -260,8 +259,8 @@ def _prefix(model: GraphModel) -> str:
 def _pooling(model: GraphModel, prefix: str) -> str:
     """Return how the vectors of a text's tokens become one, a key of ``_POOLINGS``."""
     if (model.folder / MODULES).is_file():
-        listed = parse_json(checked_path(model.folder, MODULES).read_bytes())
-        kinds = [str(layer.get("type")).rpartition(".")[2] for layer in listed if isinstance(layer, dict)]
+        layers = settings_of(model.folder, MODULES, list)
+        kinds = [str(layer.get("type")).rpartition(".")[2] for layer in layers or () if isinstance(layer, dict)]
         if other := [kind for kind in kinds if kind not in _LAYERS]:
             raise model.error(f"has a layer {other[0]} outside of its graph, which only PyTorch computes")
     settings = settings_of(model.folder, POOLING)
