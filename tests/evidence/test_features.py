@@ -19,7 +19,7 @@ from iconotext.evidence.cells import Cells
 from iconotext.evidence.layout import layout_features, places
 from iconotext.evidence.picture import image_features
 from iconotext.evidence.reference import wording_features
-from iconotext.evidence.words import file_words, rareness, remembered, stems
+from iconotext.evidence.words import beginnings_in_order, file_words, rareness, remembered, stems
 from iconotext.types import Image
 from tests.support.linking import TEXTS, document, encode, features, workshop
 
@@ -28,6 +28,34 @@ def test_stems_meet_and_empty_words_go() -> None:
     assert stems("The baker bakes and baked") == {"baker", "bak"}
     assert stems("1,000 loaves in 1945") == {"1000", "loav", "1945"}
     assert stems("東京駅") == {"東京", "京駅"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("使用GPU加速3倍", {"使用", "gpu", "加速", "3", "倍"}),
+        ("ESP32를 그림에", {"esp", "32", "를", "그림", "림에"}),
+        ("カメラのUSB端子", {"カメ", "メラ", "ラの", "usb", "端子"}),
+        ("चित्र", {"चित्र"}),
+    ],
+)
+def test_terms_in_latin_letters_stand_apart_in_other_scripts(text: str, expected: set[str]) -> None:
+    assert stems(text) == expected
+
+
+def test_words_of_other_languages_meet_in_their_first_letters() -> None:
+    assert list(beginnings_in_order("Evlerimiz, evleriniz ve GPU'lar")) == ["evleri", "ve", "gpu'la"]
+
+
+def test_in_another_language_a_word_of_one_sentence_is_as_rare_as_an_unknown_one() -> None:
+    cells = Cells(np.array([4, 2]), np.array([1, 1]))
+    sentences = ["evlerimiz burada", "kediler burada", "burada", "burada", "red fox", "a house"]
+    texts = ["evleri burada", "red fox"]
+    (found,) = word_features(cells, np.array([0, 1, 2, 3, 0, 1]), sentences, texts, english=np.array([False, True]))
+    rarest, usual = rareness("xyzzyx"), rareness("xyzzyx") * np.log1p(0.5 / 4.5) / np.log1p(3.5 / 1.5)
+    expected = [rarest + usual, usual, usual, usual, rareness("red") + rareness("fox"), 0]
+    np.testing.assert_allclose(found["rare"], np.log1p(expected), rtol=1e-5)
+    np.testing.assert_allclose(found["share"][:2], [1, usual / (rarest + usual)], rtol=1e-5)
 
 
 def test_long_texts_are_not_remembered() -> None:

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from iconotext import Document, Image, Linker, LinkSettings, Sentence
-from iconotext.evidence.language import is_foreign, language_note, no_meaning
+from iconotext.decide.combine import weigh_evidence
+from iconotext.evidence.language import in_script, is_foreign, language_note, main_script, no_meaning
 from iconotext.features.backbone import TextBackbone
 from tests.support.linking import features
 
@@ -46,6 +48,49 @@ def test_without_meaning_the_words_of_captions_still_count():
     assert unread["caption.rare"].argmax() == 1  # ESP32
     for name, matrix in known.items():
         np.testing.assert_array_equal(unread[name], matrix)
+
+
+KOREAN = (
+    "먼저 케이스를 열고 배터리를 꺼냅니다.",
+    "그다음 ESP32 보드를 끼웁니다.",
+    "삼십 분 뒤에 다시 조립합니다.",
+)
+
+
+@pytest.mark.parametrize(
+    ("caption", "compared"), [("The ESP32 board", False), ("ESP32 보드", True), ("32", True), ("Плата ESP", True)]
+)
+def test_an_english_caption_says_nothing_about_a_text_in_another_script(caption, compared):
+    found = features(guide("ko", KOREAN, caption), by=no_meaning)
+    assert any(matrix.any() for matrix in found.values()) == compared
+
+
+def test_a_picture_whose_caption_is_in_another_script_is_judged_by_its_place():
+    document = guide("ko", KOREAN, "The ESP32 board and the other parts")
+    alone = guide("ko", KOREAN, None)
+    alone = replace(alone, images=(replace(alone.images[0], source="1.png"),))
+    confidence = [
+        weigh_evidence(each, None, no_meaning, evidence=["caption", "layout"]).confidence for each in (document, alone)
+    ]
+    np.testing.assert_array_equal(*confidence)
+    english = guide("en", TEXTS, "The ESP32 board")
+    assert any(matrix.any() for matrix in features(english, by=no_meaning).values())
+
+
+@pytest.mark.parametrize(
+    ("texts", "text", "expected"),
+    [
+        (KOREAN, "보드", True),
+        (KOREAN, "board", False),
+        (("Wir öffnen das Gehäuse.",), "Плата", False),
+        (("Wir öffnen das Gehäuse.",), "Gehäuse", True),
+        (("Trong hình này, vỏ máy đã mở.",), "vỏ máy", True),
+        (("模型使用 GPU 与 CPU 进行训练和推理。",), "GPU", False),
+        (("123",), "1", True),
+    ],
+)
+def test_the_script_of_a_text(texts, text, expected):
+    assert in_script(text, main_script(guide(texts=texts))) is expected
 
 
 def test_the_note_says_what_was_not_compared():

@@ -242,7 +242,7 @@ def _by_subset(
     """Group the images by the weights that apply: for each group an (images,) mask, and the kinds of the weights."""
     takes_part = [np.array([bool(each.features.get(kind)) for each in evidence])[cells.of_image] for kind in FITTED]
     caption, layout, context = takes_part
-    caption &= np.concatenate([images_with_text(each.sound) for each in evidence])
+    caption &= np.concatenate([_compared(each) for each in evidence])
     context &= np.array([bool(image.context) for each in evidence for image in each.sound.images])
     layout &= ~context  # an image from elsewhere has no place of its own in the text
     subsets = sum(own.astype(int) << bit for bit, own in enumerate(takes_part))
@@ -250,6 +250,13 @@ def _by_subset(
         (subsets == subset, tuple(kind for bit, kind in enumerate(FITTED) if subset >> bit & 1))
         for subset in np.unique(subsets[subsets > 0]).tolist()
     ]
+
+
+def _compared(each: DocumentEvidence) -> NDArray[np.bool_]:
+    """Return (U,) whether an image has a text that was compared with the sentences: its features are not all 0."""
+    features = each.features.get("caption")
+    some = Columns.of(features).block.any(axis=(0, 2)) if features else False
+    return images_with_text(each.sound) & some
 
 
 def _weighed(cells: Cells, evidence: Sequence[DocumentEvidence], kind: Evidence, entry: Coefficients) -> FloatMatrix:
@@ -304,7 +311,8 @@ def caption_matches(
             match = top + np.log(cells.image_means(np.exp(log_odds - top[cells.image])))
             texts = [compared_text(image) for image in each.sound.images]
             first = {text: j for j, text in reversed(list(enumerate(texts)))}
-            matches[number] = np.where([bool(t) and first[t] == j for j, t in enumerate(texts)], match, np.nan)
+            new = np.array([bool(text) and first[text] == j for j, text in enumerate(texts)], np.bool_)
+            matches[number] = np.where(new & _compared(each), match, np.nan)
     return matches
 
 

@@ -7,7 +7,7 @@ compares words alone. A ``Matcher`` holds the trained weights for the comparison
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import as_file, files
@@ -16,9 +16,20 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from iconotext.evidence.cells import features_of_some
+from iconotext.evidence.language import in_script, main_script, no_meaning
 from iconotext.evidence.layout import block_ranks
 from iconotext.evidence.reference import wording_features
-from iconotext.evidence.words import file_words, number_of, of_texts, rareness, stems_in_order, text_words, tokens_of
+from iconotext.evidence.words import (
+    beginnings,
+    beginnings_in_order,
+    file_words,
+    number_of,
+    of_texts,
+    rareness,
+    stems_in_order,
+    text_words,
+    tokens_of,
+)
 from iconotext.similarity.vectors import unit_rows
 
 if TYPE_CHECKING:
@@ -33,15 +44,21 @@ _MIXES = np.int64(0x1E3779B97F4A7C15)  # odd; hashes a pair of words to one numb
 
 
 def word_features(
-    cells: Cells, ranks: Ints, sentences: Sequence[str], *several: Sequence[str | None]
+    cells: Cells,
+    ranks: Ints,
+    sentences: Sequence[str],
+    *several: Sequence[str | None],
+    english: NDArray[np.bool_] | None = None,
 ) -> list[dict[str, FloatMatrix]]:
     """Compute features of the words that a sentence and an image's text have in common.
 
-    A word's rareness is its idf in a large collection of textbooks (``words.rareness``), its own idf that among the
-    sentences of the document.
+    A word's rareness is its idf in a large collection of English textbooks (``words.rareness``), its own idf that among
+    the sentences of the document. In other languages its own idf is its rareness, too, and words are compared by their
+    first letters.
 
     Args:
         ranks: (sentences,) number of each sentence's block, from 0 in each document.
+        english: (documents,) whether the document is English; default: all are.
         several: Lists of texts, each with one text for every image; None for an image without.
 
     Returns:
@@ -52,8 +69,17 @@ def word_features(
         block; ``first``, log(1 + total over words that the sentence is the first to contain); ``pairs``, log(1 +
         number of common pairs of neighbouring words); ``head``, ``share`` for the text's first words.
     """
-    words = _Words.of(sentences)
-    return [_features(cells, ranks, words, _Words.of([text or "" for text in texts])) for texts in several]
+    known = np.ones(len(cells.sentences), np.bool_) if english is None else english
+    words = _Words.of(sentences, known[cells.of_sentence])
+    if not known.all():
+        words = words._replace(rare=_rareness(cells, words, words, cells.of_sentence, known))
+    features = []
+    for each in several:
+        texts = _Words.of([text or "" for text in each], known[cells.of_image])
+        if not known.all():
+            texts = texts._replace(rare=_rareness(cells, words, texts, cells.of_image, known))
+        features.append(_features(cells, ranks, words, texts))
+    return features
 
 
 def _features(cells: Cells, ranks: Ints, words: _Words, texts: _Words) -> dict[str, FloatMatrix]:
@@ -135,12 +161,21 @@ class _Text(NamedTuple):
 
 @of_texts
 def _text(text: str) -> _Text:
-    words = list(stems_in_order(text))
-    tokens = np.array([number_of(word) for word in tokens_of(text)], np.int64)
+    return _parsed(text, stems_in_order, tokens_of(text))
+
+
+@of_texts
+def _foreign_text(text: str) -> _Text:
+    return _parsed(text, beginnings_in_order, tuple(beginnings(text)))
+
+
+def _parsed(text: str, words_of: Callable[[str], Iterable[str]], neighbours: Sequence[str]) -> _Text:
+    words = list(words_of(text))
+    tokens = np.array([number_of(word) for word in neighbours], np.int64)
     return _Text(
         np.array([number_of(word) for word in words], np.int64),
         np.array([rareness(word) for word in words], np.float64),
-        np.arange(len(words)) < len(stems_in_order(" ".join(text.split()[:_HEAD]))),
+        np.arange(len(words)) < len(list(words_of(" ".join(text.split()[:_HEAD])))),
         tokens[:-1] * _MIXES + tokens[1:],  # overflows, which is meant
     )
 
@@ -160,12 +195,35 @@ class _Words(NamedTuple):
     pairs: tuple[Ints, Ints]
 
     @classmethod
-    def of(cls, texts: Sequence[str]) -> _Words:
-        parsed = list(map(_text, texts))
+    def of(cls, texts: Sequence[str], english: NDArray[np.bool_]) -> _Words:
+        parsed = [_text(text) if known else _foreign_text(text) for text, known in zip(texts, english, strict=True)]
         stems, rare, in_head, pairs = map(np.concatenate, zip(*parsed, strict=True))
         number = np.arange(len(parsed))
         pair_of = np.repeat(number, [len(text.pairs) for text in parsed])
         return cls(stems, rare, in_head, np.repeat(number, [len(text.stems) for text in parsed]), (pairs, pair_of))
+
+
+def _rareness(
+    cells: Cells, words: _Words, some: _Words, document: Ints, english: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Return the rareness of words; in documents that are not English their idf among the document's sentences.
+
+    Args:
+        words: Those of the sentences.
+        some: Those of N texts, whose rareness is returned.
+        document: (N,) the document of each of these texts.
+    """
+    distinct, same = np.unique(np.concatenate([words.stems, some.stems]), return_inverse=True)
+    of = document[some.stem_of]
+    held, holders = np.unique(
+        cells.of_sentence[words.stem_of] * len(distinct) + same[: len(words.stems)], return_counts=True
+    )
+    own = of * len(distinct) + same[len(words.stems) :]
+    at = np.minimum(np.searchsorted(held, own), len(held) - 1)
+    count = np.where(held[at] == own, holders[at], 0) if len(held) else np.zeros(len(own))
+    size = cells.sentences[of]
+    idf, most = (np.log1p((size - n + 0.5) / (n + 0.5)) for n in (count, 1))
+    return np.where(english[of], some.rare, rareness("") * np.minimum(idf / most, 1))
 
 
 class _Held(NamedTuple):
@@ -337,11 +395,18 @@ def caption_features(
     """Compute features that compare the texts of every image with every sentence.
 
     Returns:
-        Name to (cells,) float32, 0 where an image has no text. ``caption.*``: see ``compared``, for ``compared_text``.
+        Name to (cells,) float32, 0 where an image has no text, or only one in another script than a document that the
+        encoder cannot read: an English caption in a Chinese text. ``caption.*``: see ``compared``, for the
+        ``compared_text``.
         ``texts.*``: the word features for all texts of an image together. ``looks.*``: see
         ``iconotext.evidence.reference``.
     """
-    texts = [texts_of(image) for document in documents for image in document.images]
+    texts = [
+        {field: text for field, text in texts_of(image).items() if script is None or in_script(text, script)}
+        for document, reading in zip(documents, readings, strict=True)
+        for script in [main_script(document) if reading.encode is no_meaning else None]
+        for image in document.images
+    ]
     compared_texts = [fields.get("caption") or fields.get("lone") for fields in texts]
     all_texts = [" . ".join(fields.values()) or None for fields in texts]
     features = compared(documents, cells, compared_texts, readings, name="caption", also=all_texts, matcher=matcher)
@@ -402,7 +467,8 @@ def compared(
     }
     sentence_texts = [sentence.text for document in documents for sentence in document.sentences]
     image_texts = [texts] if also is None or also == texts else [texts, also]
-    words = word_features(cells, ranks, sentence_texts, *image_texts)
+    english = np.array([document.language == "en" for document in documents])
+    words = word_features(cells, ranks, sentence_texts, *image_texts, english=english)
     features |= {f"{name}.{key}": value for key, value in words[0].items()}
     if also is not None:
         features |= {f"texts.{key}": value for key, value in words[-1].items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,26 @@ def no_meaning(texts: Sequence[str]) -> FloatMatrix:
     All similarities are then 0.
     """
     return np.zeros((len(texts), 1), np.float32)
+
+
+_LATIN = re.compile(r"[A-Za-z\u00aa-\u024f\u1e00-\u1eff]")
+_OTHER = re.compile(r"(?![A-Za-z\u00aa-\u024f\u1e00-\u1eff])[^\W\d_]")
+_SAMPLE = 2_000  # characters of a document that show its script
+
+
+def main_script(document: Document) -> re.Pattern[str]:
+    """Return the letters of a document's script: the Latin ones, or the others if they are a fourth of its letters.
+
+    A Chinese or Korean character counts as one letter, and technical texts are full of Latin terms.
+    """
+    text = " ".join(sentence.text for sentence in document.sentences[:_SAMPLE])[:_SAMPLE]
+    latin, other = len(_LATIN.findall(text)), len(_OTHER.findall(text))
+    return _OTHER if 4 * other > latin + other else _LATIN
+
+
+def in_script(text: str, script: re.Pattern[str]) -> bool:
+    """Return whether a text has a letter of a script, or no letters at all."""
+    return bool(script.search(text)) or not (_LATIN.search(text) or _OTHER.search(text))
 
 
 def language_note(document: Document, *, picture: bool, caption: bool) -> str | None:

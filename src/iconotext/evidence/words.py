@@ -17,9 +17,17 @@ from pathlib import PurePosixPath
 from typing import TypeVar
 from urllib.parse import unquote, urlsplit
 
-# A number with its separators, or a run of letters; scripts without spaces are cut into pairs below.
-_TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)?")
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0e7f]")
+# Scripts whose words are not separated by spaces, and Korean, whose words end in particles; they are cut into pairs.
+_PAIRED = r"\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\uac00-\ud7af"
+# Vowel signs of Indian scripts and other marks, which Python does not count as letters.
+_MARKS = r"\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0dff"
+_LETTERS = rf"(?:(?![{_PAIRED}])[^\W\d_]|[{_MARKS}])+"
+# A number with its separators, or a run of letters of one kind of script: "GPU를" is two tokens.
+_TOKEN = re.compile(rf"\d+(?:[.,]\d+)*|[{_PAIRED}]+|{_LETTERS}(?:['’]{_LETTERS})?")
+_UNSPACED = re.compile(f"[{_PAIRED}]")
+_BEGINNING = 6
+"""Letters to which words of other languages than English are cut, instead of stems. For agglutinative languages this is
+about as good as a stemmer: Can et al. 2008, Information retrieval on Turkish texts, with 5 letters."""
 _SUFFIXES = ("ings", "ing", "edly", "ies", "ied", "ed", "es", "ly", "s", "e")
 
 # Function words carry no meaning, but in a document of five sentences their idf can be high. Words with which captions
@@ -66,6 +74,7 @@ of_texts = remembered(1 << 12, longest=500)
 """Cache for functions of sentences and captions; some 10 MB each, with texts of twenty words."""
 
 
+@of_words
 def stem(word: str) -> str:
     """Strip the commonest English endings: 'baked', 'bakes' and 'baking' have one stem; numbers lose only commas."""
     word = word.lower().replace("’", "'").removesuffix("'s")
@@ -78,13 +87,29 @@ def stem(word: str) -> str:
 
 
 def stems(text: str) -> set[str]:
-    """Return the stems of a text's content words, and its numbers; pairs of characters in scripts without spaces."""
+    """Return the stems of a text's content words, and its numbers; pairs of characters in scripts without spaces.
+
+    Korean is cut into pairs, too, since its words end in particles.
+    """
     return set(stems_in_order(text))
 
 
 def stems_in_order(text: str) -> dict[str, None]:
     """Return the ``stems`` in the order of the text, each once."""
-    return dict.fromkeys(word for token in tokens_of(text) for word in _words(token))
+    return dict.fromkeys(stem(word) for token in tokens_of(text) for word in _words(token))
+
+
+def beginnings(text: str) -> Iterator[str]:
+    """Yield the first letters of a text's content words, its numbers and its pairs of characters, in order.
+
+    They stand for stems in a text that is not English.
+    """
+    return (word[:_BEGINNING] for token in tokens_of(text) for word in _words(token))
+
+
+def beginnings_in_order(text: str) -> dict[str, None]:
+    """Return the ``beginnings`` of a text, each once."""
+    return dict.fromkeys(beginnings(text))
 
 
 @of_words
@@ -102,7 +127,7 @@ def tokens_of(text: str) -> tuple[str, ...]:
 def _words(token: str) -> tuple[str, ...]:
     if not token.isascii() and _UNSPACED.search(token):
         return tuple(token[i : i + 2] for i in range(max(1, len(token) - 1)))
-    return (stem(token),) if token not in _EMPTY and (len(token) > 1 or token.isdigit()) else ()
+    return (token,) if token not in _EMPTY and (len(token) > 1 or token.isdigit()) else ()
 
 
 @of_words
