@@ -16,6 +16,7 @@ import os
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
@@ -58,7 +59,7 @@ def report(documents: Sequence[Document], every: int) -> None:
 
 def sections(document: Document) -> list[int]:
     """The number of headings up to each sentence."""
-    return np.cumsum([sentence.heading for sentence in document.sentences]).tolist()
+    return list(accumulate(int(sentence.heading) for sentence in document.sentences))
 
 
 def opening(document: Document) -> dict[int, int]:
