@@ -54,11 +54,11 @@ from iconotext.library.candidates import (
     with_every_word,
 )
 from iconotext.library.index import measure_background
-from iconotext.library.items import Item, LinkedSentence, Place, texts_of, words_of
+from iconotext.library.items import Item, Place, texts_of, words_of
 from iconotext.library.settings import Background, LibrarySettings
 from iconotext.library.store import create_library
 from iconotext.linker import Linker, LinkSettings
-from iconotext.types import LinkedDocument
+from iconotext.types import LinkedDocument, LinkedSentence
 
 Floats = NDArray[np.floating]
 DOCUMENTS = {"cited": "cited.jsonl", "build": "documents.jsonl", "cooking": "documents.jsonl"}

@@ -22,6 +22,7 @@ RUN = {
     "link_rows": ([], "seesaw.svg: "),
     "make_corpus": ([], "['A dog runs along the beach.', 'Then it rains.']"),
     "own_scores": (["corpus.jsonl"], "'auc': "),
+    "pictures_in_an_answer": ([], "chain.png at 'Let one drop of oil fall on each link of the chain.'"),
     "pictures_in_docling": (["paper.json", "linked.json"], "['Here is number 1, a dog."),
     "pictures_in_haystack": (["docs"], "['img11.png']"),
     "pictures_in_langchain": (["docs"], "['img11.png']"),
@@ -115,7 +116,7 @@ def test_a_measurement_needs_gold_links(inputs):
 
 GUIDES = (
     "README.md",
-    *(f"docs/{name}.md" for name in ("link", "context", "check", "alt-text", "search", "corpora", "evaluate")),
+    *(f"docs/{name}.md" for name in ("link", "context", "place", "check", "alt-text", "search", "corpora", "evaluate")),
 )
 """Guides whose Python runs on the documents of this test."""
 

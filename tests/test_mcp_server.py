@@ -80,12 +80,15 @@ def test_a_client_asks(root):
             ("words", "context", {"path": "article.md", "words": 0}),
             ("library", "search", {"library": "sub", "sentence": "a tram"}),
             ("library up", "search", {"library": "..", "sentence": "a tram"}),
+            ("place", "place", {"text": "Nothing runs today.\n\nThe *tram* waits.\n", "pictures": ["article.md"]}),
+            ("place up", "place", {"text": "A tram.", "pictures": ["../secret.png"]}),
+            ("place everything", "place", {"text": "A tram.", "pictures": ["."]}),
         ):
             answers[name] = await client.call_tool(tool, arguments)
 
     log = asked(root, questions)
     assert log == ""
-    assert (set(answers["tools"]), answers["name"]) == ({"link", "context", "search"}, "iconotext")
+    assert (set(answers["tools"]), answers["name"]) == ({"link", "context", "search", "place"}, "iconotext")
     assert "path" in answers["tools"]["link"].input_schema["required"]
     (picture,) = answers["link"].structured_content["pictures"]
     assert (picture["file"], picture["caption"]) == ("one.png", "Figure 1: A tram.")
@@ -97,7 +100,14 @@ def test_a_client_asks(root):
     curious = answers["curious"].structured_content["pictures"]
     assert [each["file"] for each in curious] == [None, None]
     assert all(each["problem"] for each in curious)
+    placed = answers["place"].structured_content
+    assert placed["markdown"] == (
+        "Nothing runs today.\n\nThe *tram* waits.\n\n![A red tram](<one.png>)\\\n*Figure 1: A tram.*\n"
+    )
+    assert [(each["file"], each["text"]) for each in placed["placed"]] == [("one.png", "The tram waits.")]
     for name, said in {
+        "place up": "'..' may lead out",
+        "place everything": "goes through a link",
         "up": "'..' may lead out",
         "absolute": "relative to the folder",
         "symlink": "goes through a link",

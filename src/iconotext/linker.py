@@ -139,6 +139,7 @@ class Linker:
             pictures: What pictures come from: linked documents, their chunks or contexts, in memory or in files that
                 commands wrote; documents, which are linked first; files and folders of pictures; or images, which may
                 have a ``context``.
+            settings: What places them; this linker's own settings link documents.
             reading: How files are read.
 
         Returns:
@@ -155,12 +156,10 @@ class Linker:
         from iconotext.place.text import chosen, joined, text_document
 
         document = joined(text_document(text, reading), pictures_of(pictures, self.plain.link_all, reading))
-        evidence = self.settings.evidence
-        if "evidence" not in self.settings.model_fields_set:
-            evidence = tuple(kind for kind in (*evidence, "context") if kind != "layout")
-        update = {"max_false": None, "habit": None, **BEST, "evidence": evidence}
+        settings = settings or PlaceSettings()
+        update = {"max_false": None, "habit": None, "explain": False, **BEST, "evidence": settings.evidence}
         linked = Linker(self.encoder, self.settings.model_copy(update=update)).link(document)
-        return chosen(linked, settings or PlaceSettings())
+        return chosen(linked, settings)
 
     def gather(self, document: Document | Path | str) -> DocumentEvidence:
         """Compute all evidence about a document but the habit of its author, for ``link_evidence``.

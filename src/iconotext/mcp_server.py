@@ -1,7 +1,7 @@
 """A server of the Model Context Protocol over stdio: a language model asks about the documents of one folder.
 
-Its tools are ``link``, ``context`` and ``search``. They can read only files in that folder: a path must not be
-absolute, go up (``..``) or follow a link, and pictures and models are restricted to the folder too. Nothing is
+Its tools are ``link``, ``context``, ``search`` and ``place``. They can read only files in that folder: a path must not
+be absolute, go up (``..``) or follow a link, and pictures and models are restricted to the folder too. Nothing is
 downloaded.
 """
 
@@ -22,9 +22,14 @@ from iconotext.errors import IconotextError, OutsideError, SettingError
 from iconotext.excerpts import CONTEXT_WORDS
 from iconotext.extras import require
 from iconotext.features.model_folder import SHIPPED
+from iconotext.library.pictures import pictures_for
 from iconotext.library.search import Query, Searcher
 from iconotext.library.settings import is_library, read_settings
 from iconotext.linker import Linker
+from iconotext.place.output import placed
+from iconotext.place.pictures import Given
+from iconotext.place.settings import MIN_CONFIDENCE, PlaceSettings
+from iconotext.place.text import text_document
 from iconotext.read import ReadSettings, find_documents, read
 from iconotext.read.format import EXAMPLES
 from iconotext.report.as_excerpts import row
@@ -48,7 +53,8 @@ MOST = 50
 
 INSTRUCTIONS = (
     "Tells which sentences of a document its pictures belong to (link), what the text says about each picture "
-    "(context), and finds pictures in a library (search). Paths are relative to the folder that is served."
+    "(context), finds pictures in a library (search), and places pictures in a text, such as your answer (place). "
+    "Paths are relative to the folder that is served."
 )
 
 DocumentPath = Annotated[str, Field(description=f"A document ({EXAMPLES}, ...), relative to the folder.")]
@@ -60,6 +66,19 @@ Relation = Annotated[
     str | None, Field(description="How picture and sentence should stand: visible, story, result, ...; or any.")
 ]
 Top = Annotated[int, Field(ge=1, le=MOST, description="How many pictures at most.")]
+Markdown = Annotated[
+    str, Field(min_length=1, max_length=100_000, description="The text that gets pictures, as Markdown.")
+]
+Sources = Annotated[
+    list[str],
+    Field(
+        min_length=1,
+        max_length=MOST,
+        description="What the pictures come from: documents, libraries, folders, pictures, and the JSON that iconotext "
+        "link, chunks or context wrote; relative to the folder.",
+    ),
+]
+LeastConfidence = Annotated[float, Field(ge=0, le=1, description="Smallest probability that the paragraph is right.")]
 
 
 class Served:
@@ -109,22 +128,47 @@ class Served:
     def search(self, library: str, query: Query) -> dict[str, Any]:
         """Search a library of the folder, whose files and models must be there, too."""
         folder = self.inside(library)
-        if is_library(folder):
-            for top, folders, files in os.walk(folder):
-                for name in (*folders, *files):
-                    self.inside(self.name(Path(top, name)))
-            settings = read_settings(folder)
-            self._check_model(settings.model, SHIPPED)
-            self._check_model(settings.relations_from, ("default", "none"))
+        self._check_folder(folder)
         with self._lock:
-            if folder not in self._searchers:
-                self._searchers = {folder: Searcher(folder)}  # only one library: its models take memory
-            answer = self._searchers[folder].find(query)
+            answer = self._searcher(folder).find(query)
         results = [result.as_json() for result in answer.results]
         for result in results:
             for name in ("image", "document"):
                 result[name] = result[name] and self.name(Path(result[name]))
         return {"results": results, "note": answer.note}
+
+    def place(self, text: str, pictures: Iterable[str], settings: PlaceSettings) -> dict[str, Any]:
+        """Place pictures of the folder in a text."""
+        reading, paths = ReadSettings(root=self.root), [self.inside(path) for path in pictures]
+        for path in paths:
+            self._check_folder(path)
+        document = text_document(text)
+        with self._lock:
+            given: list[Given] = []
+            for path in paths:
+                given += pictures_for(document, self._searcher(path)) if is_library(path) else [path]
+            linked = self.linker.place(document, given, settings, reading)
+        answer = placed(linked, self.root).model_dump()
+        for each in (*answer["placed"], *answer["left_out"]):
+            each["file"] = each["file"] and self.name(Path(each["file"]))
+        return answer
+
+    def _searcher(self, folder: Path) -> Searcher:
+        if folder not in self._searchers:
+            self._searchers = {folder: Searcher(folder)}  # only one library: its models take memory
+        return self._searchers[folder]
+
+    def _check_folder(self, folder: Path) -> None:
+        """Check that a folder has no links, and a library no models, that lead out of the folder that is served."""
+        if not folder.is_dir():
+            return
+        for top, folders, files in os.walk(folder):
+            for name in (*folders, *files):
+                self.inside(self.name(Path(top, name)))
+        if is_library(folder):
+            settings = read_settings(folder)
+            self._check_model(settings.model, SHIPPED)
+            self._check_model(settings.relations_from, ("default", "none"))
 
     def _check_model(self, name: str, shipped: Iterable[str]) -> None:
         if name not in shipped and not Path(name).resolve().is_relative_to(self.root):
@@ -176,6 +220,13 @@ def server(served: Served) -> MCPServer[Any]:
     def search(library: LibraryPath, sentence: Text, relation: Relation = None, top: Top = 10) -> dict[str, Any]:
         """Find pictures of a library by their content and the texts about them; the best first."""
         return served.search(library, Query(sentence, relation=relation, top=top))
+
+    @tool
+    def place(
+        text: Markdown, pictures: Sources, most: Top = 10, min_confidence: LeastConfidence = MIN_CONFIDENCE
+    ) -> dict[str, Any]:
+        """Place pictures in a text, each at its sentence or nowhere; returns it as Markdown, with the reasons."""
+        return served.place(text, pictures, PlaceSettings(most=most, min_confidence=min_confidence))
 
     return server_
 

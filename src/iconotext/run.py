@@ -129,7 +129,8 @@ class LinkingRun:
         sentences = [[sentence.text for sentence in each.sentences] for each in documents]
         compared: list[str] = []  # the texts that captions are compared with, and the captions
         for document, own in zip(documents, sentences, strict=True):
-            texts = [caption for caption in map(compared_text, document.images) if caption and "caption" in evidence]
+            captioned = "caption" in evidence or "context" in evidence
+            texts = [caption for caption in map(compared_text, document.images) if caption and captioned]
             if "context" in evidence:
                 texts += [sentence.text for image in document.images for sentence in image.context]
             if texts and not is_foreign(document, text.language):

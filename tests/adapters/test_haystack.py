@@ -17,7 +17,7 @@ from haystack import Document, Pipeline
 from haystack.components.writers import DocumentWriter
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 
-from iconotext.adapters.haystack import PictureConverter, documents
+from iconotext.adapters.haystack import PictureConverter, PicturePlacer, documents
 
 
 @given(linked_documents(), st.integers(1, 40))
@@ -65,3 +65,17 @@ def test_documents_that_were_loaded_from_files(article):
     assert [each.id for each in made] == [each.id for each in converter.run(sources=[str(article)])["documents"]]
     with pytest.raises(DocumentError, match="no file_path"):
         converter.run(documents=[Document(content="A text of its own.")])
+
+
+@pytest.mark.slow
+def test_answers_get_the_pictures_of_their_chunks(article):
+    chunks = PictureConverter(words=16).run(sources=[article])["documents"]
+    made = Pipeline()
+    made.add_component("place", PicturePlacer(most=1, min_confidence=0.2))
+    pipeline = Pipeline.loads(made.dumps(), allowed_modules=["iconotext.adapters.haystack"])
+    replies = ["Nothing is said.\n\nOn the roof sleeps a *cat*.", "It rains."]
+    answer = pipeline.run({"place": {"replies": replies, "documents": chunks}})["place"]
+    assert answer["replies"][0].startswith(f"{replies[0]}\n\n![A sleeping cat](<")
+    assert [each["picture"] for each in answer["placed"][0]["placed"]] == ["two.png"]
+    with pytest.raises(DocumentError, match="document 1: no chunk of PictureConverter: document: "):
+        PicturePlacer().run(replies, [Document(id="1", content="A text of its own.")])

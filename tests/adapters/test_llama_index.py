@@ -16,10 +16,12 @@ from tests.support.linked import link, linked_documents, make_linked, photograph
 pytest.importorskip("llama_index.core", reason="llama-index-core is not installed")
 
 from llama_index.core import Document
-from llama_index.core.schema import ImageNode, NodeRelationship, TextNode
+from llama_index.core.base.response.schema import Response
+from llama_index.core.schema import ImageNode, NodeRelationship, NodeWithScore, TextNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
 
-from iconotext.adapters.llama_index import PictureNodeParser, nodes
+from iconotext import Linker
+from iconotext.adapters.llama_index import PictureNodeParser, nodes, place
 
 
 def split(found):
@@ -93,3 +95,16 @@ def test_the_node_parser_in_a_pipeline(article):
     assert parser.to_dict().items() >= {"class_name": "PictureNodeParser", "words": 16, "model": "default"}.items()
     with pytest.raises(DocumentError, match="no file_path"):
         parser.get_nodes_from_documents([Document(text="A text of its own.")])
+
+
+@pytest.mark.slow
+def test_an_answer_gets_the_pictures_of_its_nodes(article):
+    linker = Linker.load()
+    texts, images = split(nodes(linker.link(article), words=16))
+    store = SimpleDocumentStore()
+    store.add_documents([*texts, *images])
+    response = Response("Nothing is said.\n\nOn the roof sleeps a *cat*.", [NodeWithScore(node=texts[1], score=0.9)])
+    placed = place(response, linker, store)
+    assert [placed.document.images[each.image].source for each in placed.links] == ["two.png"]
+    assert [placed.document.sentences[each.sentence].text for each in placed.links] == ["On the roof sleeps a cat."]
+    assert place(response, linker).document.images == ()

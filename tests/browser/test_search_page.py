@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from iconotext.library.candidates import Filters
-from iconotext.library.items import Item, LinkedSentence, Place
+from iconotext.library.items import Item, Place
 from iconotext.library.search import Query, search
 from iconotext.library.search_page import search_page, write_search_page
 from iconotext.library.settings import LibrarySettings
 from iconotext.library.store import create_library
+from iconotext.types import LinkedSentence
 from tests.support.library import RELATIONS, Colours, Relations, paint
 from tests.support.linked import HOSTILE
 

@@ -19,7 +19,7 @@ from tests.support.linking import TEXTS, document, encode, workshop
 
 def test_every_combination_ships_with_the_features_there_are() -> None:
     shipped = load_coefficients()
-    assert set(shipped) == {"caption", "layout", "caption+layout", "context", "caption+context", *ADDED}
+    assert set(shipped) == {"caption", "layout", "caption+layout", "context", *ADDED}
     words = (TextLine("Danger", 0.9, (0, 0, 1, 1)),)
     d = workshop(
         Image("a.jpg", caption="C c", alt="An alt", position=1, lines=words),

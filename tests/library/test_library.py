@@ -18,12 +18,13 @@ from iconotext.features.backbone import ImageFeatures
 from iconotext.images import kind_of
 from iconotext.library.commit import held_ledger
 from iconotext.library.files import image_date
-from iconotext.library.items import LinkedSentence, Place
+from iconotext.library.items import Place
 from iconotext.library.models import DocumentLinker, default_pooled
 from iconotext.library.search import Query, search
 from iconotext.library.store import PLACES, Library, check_new, describe, open_library, quoted
 from iconotext.library.update import add_paths, remove_from_library
 from iconotext.read import Failure
+from iconotext.types import LinkedSentence
 from tests.support.library import Colours, Relations, content, link_all, link_every, names, paint, update
 
 

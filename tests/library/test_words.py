@@ -29,11 +29,11 @@ from iconotext.library.candidates import (
     stems_of_words,
     with_every_word,
 )
-from iconotext.library.items import Item, LinkedSentence, Place, words_of
+from iconotext.library.items import Item, Place, words_of
 from iconotext.library.search import NEAREST, Query, has_good_match, search
 from iconotext.library.settings import Background, LibrarySettings
 from iconotext.library.store import Library, create_library, open_library
-from iconotext.types import TextLine
+from iconotext.types import LinkedSentence, TextLine
 from tests.support.encoders import MadeUpEncoder
 from tests.support.library import link_all, paint, unit, update
 

@@ -87,6 +87,24 @@ def test_alternative_texts_are_checked_and_drafted(server, article, files):
     assert send(server, sent, "check") == send(server, sent, "check?draft=true") | {"drafts": []}
 
 
+def test_a_text_gets_the_pictures_of_the_other_files(server, article, files):
+    text = b"Nothing happens.\n\nA **boat** that is red lies in the harbour.\n"
+    (files.parent / "answer.md").write_bytes(text)
+    found = send(server, article | {"answer.md": text}, "place?text=answer.md&most=1")
+    assert found == printed("place", str(files.parent / "answer.md"), ".", "--most", "1", "--json")
+    (placed,) = found["placed"]
+    assert (placed["file"], placed["sentence"]) == ("trip/red.png", 1)
+    assert found["markdown"].endswith("![A red boat](<trip/red.png>)\\\n*A red boat in the harbour*\n")
+    rows = json.dumps([{"id": "a", "links": []}]).encode()
+    for name, sent, said in (
+        ("gone.md", article, "text: gone.md: no file of this name was sent"),
+        ("../a.md", article, "leads out of the folder"),
+        ("answer.md", {"answer.md": text, "rows.json": rows}, "rows.json: source: Field required"),
+    ):
+        answer = server.send(sent, f"/v1/place?text={name}")
+        assert (answer.status, said in answer.json["detail"]) == (400, True), answer.body
+
+
 def test_what_cannot_be_answered_says_why(server, article):
     def refused(files, path, status=400):
         answer = server.send(files, f"/v1/{path}")
@@ -212,6 +230,9 @@ def test_a_client_made_of_the_description_asks(server, article):
     assert (first.document, first.by) == ("article", "links")
     assert any(each.images for each in client._.programs_chunks(parameters={"words": 9}, data=sent))
     assert client._.programs_check(data=sent).failed == []
+    text = ("files", ("answer.md", b"A red boat lies in the harbour.", "application/octet-stream"))
+    placed = client._.programs_place(parameters={"text": "answer.md"}, data=[*sent, text])
+    assert [each.file for each in placed.placed] == ["trip/red.png"]
     made = client._.collections_drop(data=sent)
     found = wait_for(lambda: _done(client._.collections_one(parameters={"collection": made.id})))
     assert [each.state for each in found.documents] == ["done"]

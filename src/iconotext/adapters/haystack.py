@@ -1,19 +1,22 @@
-"""Haystack: a component that returns chunks with their pictures; ``iconotext[haystack]``."""
+"""Haystack: components for chunks with their pictures, and for pictures in answers; ``iconotext[haystack]``."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 from iconotext.adapters import stable_id
 from iconotext.errors import DocumentError
-from iconotext.excerpts import CHUNK_WORDS
+from iconotext.excerpts import CHUNK_WORDS, Chunk
 from iconotext.extras import require
 from iconotext.linker import Linker
-from iconotext.read import Failure, read_all
+from iconotext.place.output import placed
+from iconotext.place.pictures import of_row
+from iconotext.place.settings import MIN_CONFIDENCE, PlaceSettings
+from iconotext.read import Failure, ReadSettings, read_all
 from iconotext.report.as_excerpts import row
 from iconotext.types import LinkedDocument
 
@@ -108,6 +111,60 @@ class PictureConverter:
             for each in _documents(linked, self.words):
                 chunks.append(replace(each, meta={**more, **each.meta}))
         return {"documents": chunks, "failures": failures}
+
+
+@component
+class PicturePlacer:
+    """Places the pictures of retrieved chunks in the answers of a generator, each at its sentence or nowhere.
+
+    The chunks are those of ``PictureConverter``.
+    """
+
+    def __init__(self, min_confidence: float = MIN_CONFIDENCE, most: int | None = None, model: str = "default") -> None:
+        self.settings, self.model = PlaceSettings(min_confidence=min_confidence, most=most), model
+        self._linker: Linker | None = None
+
+    def warm_up(self) -> None:
+        """Load the model."""
+        self._linker = self._linker or Linker.load(self.model)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The component's settings, for a saved pipeline."""
+        settings = self.settings.model_dump(include={"min_confidence", "most"})
+        return default_to_dict(self, **settings, model=self.model)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> PicturePlacer:
+        """The component from the result of ``to_dict``."""
+        placer: PicturePlacer = default_from_dict(cls, data)
+        return placer
+
+    @component.output_types(replies=list[str], placed=list[dict[str, Any]])
+    def run(self, replies: list[str], documents: list[Document]) -> dict[str, Any]:
+        """Place the pictures of the documents in each reply.
+
+        Returns:
+            ``replies``: the same texts as Markdown with pictures. ``placed``: for each the places and the reasons, as
+            ``iconotext place --json`` prints them.
+
+        Raises:
+            DocumentError: A document is no chunk of ``PictureConverter``.
+        """
+        self.warm_up()
+        assert self._linker is not None  # warm_up sees to it
+        chunks = [_chunk(document) for document in documents]
+        results = [placed(self._linker.place(reply, chunks, self.settings)).model_dump() for reply in replies]
+        return {"replies": [result["markdown"] for result in results], "placed": results}
+
+
+def _chunk(document: Document) -> Chunk:
+    row = {each.name: document.meta.get(each.name) for each in fields(Chunk)} | {"text": document.content or ""}
+    try:
+        chunk = of_row(row, Path(), ReadSettings())
+    except ValueError as error:
+        raise DocumentError(f"document {document.id}: no chunk of PictureConverter: {error}") from error
+    assert isinstance(chunk, Chunk)  # the row has the field chunk
+    return chunk
 
 
 _documents = documents

@@ -1,8 +1,8 @@
-"""LlamaIndex: a node parser that returns text nodes with their image nodes; ``iconotext[llama-index]``."""
+"""LlamaIndex: a node parser for texts with their images, and pictures in answers; ``iconotext[llama-index]``."""
 
 from __future__ import annotations
 
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
@@ -16,16 +16,21 @@ from iconotext.errors import DocumentError
 from iconotext.excerpts import CHUNK_WORDS, CONTEXT_WORDS, Chunk, ChunkImage
 from iconotext.extras import require
 from iconotext.linker import Linker
-from iconotext.types import LinkedDocument
+from iconotext.place.settings import PlaceSettings
+from iconotext.plain_text import json_text
+from iconotext.system.strict_json import parse_json
+from iconotext.types import Image, LinkedDocument, LinkedSentence
 
 try:
+    from llama_index.core.base.response.schema import Response
     from llama_index.core.node_parser import NodeParser
     from llama_index.core.schema import BaseNode, ImageNode, NodeRelationship, TextNode
+    from llama_index.core.storage.docstore.types import BaseDocumentStore
 except ModuleNotFoundError:
     require("llama-index", purpose="iconotext.adapters.llama_index")
     raise
 
-HIDDEN = ["document", "chunk", "image", "source", "words", "start", "end", "confidence", "by", "problem", "also_in"]
+HIDDEN = [*"document chunk image source words start end confidence by problem also_in caption alt linked".split()]
 """Metadata that is hidden from embeddings and language models."""
 
 
@@ -91,6 +96,11 @@ def _image_node(linked: LinkedDocument, home: ChunkImage, words: int, also_in: l
         "by": home.by,
         "problem": context.problem,
         "also_in": also_in[0] if also_in else None,
+        "caption": context.caption,
+        "alt": context.alt,
+        "linked": json_text(
+            [[each.text, each.confidence] for each in context.sentences if each.confidence is not None]
+        ),
     }
     return ImageNode(
         id_=stable_id(linked.document, f"image-{home.image}"),
@@ -100,6 +110,45 @@ def _image_node(linked: LinkedDocument, home: ChunkImage, words: int, also_in: l
         metadata=metadata,
         excluded_embed_metadata_keys=HIDDEN,
         excluded_llm_metadata_keys=HIDDEN,
+    )
+
+
+def place(
+    response: Response,
+    linker: Linker,
+    docstore: BaseDocumentStore | None = None,
+    settings: PlaceSettings | None = None,
+) -> LinkedDocument:
+    """Place the pictures of the retrieved nodes in the answer of a query engine, each at its sentence or nowhere.
+
+    Args:
+        response: With its ``source_nodes``, made by ``nodes`` or ``PictureNodeParser``.
+        docstore: Has the image nodes of retrieved text nodes; without it only retrieved image nodes count.
+
+    Returns:
+        As ``Linker.place``; ``iconotext.place.output.markdown`` writes it.
+    """
+    found: dict[str, BaseNode] = {}
+    for each in response.source_nodes:
+        found[each.node.node_id] = each.node
+        for child in each.node.child_nodes or ():
+            node = docstore.get_document(child.node_id, raise_error=False) if docstore is not None else None
+            if node is not None:
+                found[node.node_id] = node
+    images = [_image(node) for node in found.values() if isinstance(node, ImageNode)]
+    return linker.place(response.response or "", images, settings)
+
+
+def _image(node: ImageNode) -> Image:
+    known = node.metadata
+    file = Path(node.image_path) if node.image_path else b64decode(node.image) if node.image else None
+    return Image(
+        source=known["source"],
+        file=file,
+        alt=known["alt"],
+        caption=known["caption"],
+        problem=known["problem"],
+        context=tuple(LinkedSentence(text, confidence) for text, confidence in parse_json(known["linked"])),
     )
 
 

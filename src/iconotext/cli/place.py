@@ -11,7 +11,7 @@ import typer
 from iconotext.cli.common import known_errors
 from iconotext.cli.options import Download, Fields, Force, Json, Model, Quiet, Reading, argument, settings_options
 from iconotext.cli.output import as_typed, complain, print_table, say, say_json
-from iconotext.linker import Linker, LinkSettings
+from iconotext.linker import Linker
 from iconotext.place.settings import PlaceSettings
 
 if TYPE_CHECKING:
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from iconotext.place.output import PlacedOut
     from iconotext.place.pictures import Given
 
-Placing = Annotated[PlaceSettings, Fields()]
-Linking = Annotated[LinkSettings, Fields(only=("evidence",), more={"evidence": {"metavar": "KIND,..."}})]
+Placing = Annotated[PlaceSettings, Fields(more={"evidence": {"metavar": "KIND,..."}})]
 
 
 @settings_options
@@ -36,7 +35,6 @@ def place(
     ],
     reading: Reading,
     placing: Placing,
-    linking: Linking,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="A file to write: .md, .html or .json.", show_default=False),
@@ -76,7 +74,7 @@ def place(
                 given += pictures_for(document, path)
             else:
                 given.append(path)
-        linked = Linker.load(model, linking, download=download).place(document, given, placing, reading)
+        linked = Linker.load(model, download=download).place(document, given, placing, reading)
         for note in [] if quiet else linked.notes:
             complain(note)
         result = placed(linked, None if output is None else output.parent)

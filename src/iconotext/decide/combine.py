@@ -11,7 +11,8 @@ This is a conditional logistic regression. Unlike one yes-or-no question per cel
 an image, so its probabilities stay calibrated in documents of any length. The probabilities of an image's sentences and
 of the null option sum to 1. The weights are fitted by ``benchmarks/evidence.py``: one set for caption alone, one for
 layout alone and one for both, since either may be switched off or missing (an image without any text is judged without
-captions).
+captions). An image that comes from another document with its context is judged by this instead, with weights from
+``benchmarks/place.py``.
 
 Picture and OCR evidence (``ADDED``) are kept out of these sets, whose number they would multiply: their weights are
 fitted on top of the other kinds. An image that belongs to no sentence should be equally similar to all sentences; so a
@@ -244,8 +245,10 @@ def _by_subset(
     caption, layout, context = takes_part
     caption &= np.concatenate([_compared(each) for each in evidence])
     context &= np.array([bool(image.context) for each in evidence for image in each.sound.images])
-    layout &= ~context  # an image from elsewhere has no place of its own in the text
-    subsets = sum(own.astype(int) << bit for bit, own in enumerate(takes_part))
+    # An image from elsewhere has no place of its own in the text, and its caption is part of its context.
+    layout &= ~context
+    caption &= ~context
+    subsets = np.stack(takes_part, axis=1) @ (1 << np.arange(len(FITTED)))
     return [
         (subsets == subset, tuple(kind for bit, kind in enumerate(FITTED) if subset >> bit & 1))
         for subset in np.unique(subsets[subsets > 0]).tolist()

@@ -17,6 +17,16 @@ from iconotext.system.plugins import Choices
 from iconotext.types import Evidence, Required
 
 
+def known_evidence(evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
+    """Return the kinds in the order of their table; ``ValueError`` for none, or an unknown one."""
+    if not evidence:
+        raise ValueError(f"name at least one of {', '.join(evidence_names())}")
+    try:
+        return tuple(kind.name for kind in chosen_evidence(evidence))
+    except SettingError as error:
+        raise ValueError(str(error)) from None
+
+
 class LinkSettings(BaseModel):
     """How documents are linked; the commands that link have an option for each."""
 
@@ -75,15 +85,7 @@ class LinkSettings(BaseModel):
     """The model that predicts the coherence relations of a link's sentence and picture: ``default``, the one that
     ships; the folder of a trained one; ``none``. English only."""
 
-    @field_validator("evidence")
-    @classmethod
-    def _some(cls, evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
-        if not evidence:
-            raise ValueError(f"name at least one of {', '.join(evidence_names())}")
-        try:
-            return tuple(kind.name for kind in chosen_evidence(evidence))
-        except SettingError as error:
-            raise ValueError(str(error)) from None
+    _known = field_validator("evidence")(known_evidence)
 
     @field_validator("max_false")
     @classmethod

@@ -6,7 +6,9 @@ the same as one of them, and so is its paragraph:
 
     log(1 + sum over c of p_c * m_ci ** 2 / LEAST),   m_ci = 0 (nothing in common) to 1 (the same sentence)
 
-The square makes one sentence that is repeated count more than several that are somewhat alike.
+The square makes one sentence that is repeated count more than several that are somewhat alike. The caption, else the
+alternative text, counts as one more sentence, with the probability ``CAPTION``: a sentence that points at a picture
+("Figure 3 shows it") may say nothing else.
 """
 
 from __future__ import annotations
@@ -17,10 +19,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from iconotext.evidence.caption import compared
+from iconotext.evidence.caption import compared, compared_text
 from iconotext.evidence.cells import Cells, features_of_some
 from iconotext.evidence.layout import block_ranks
-from iconotext.types import Document, Image
+from iconotext.types import Document, Image, LinkedSentence
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
 LEAST = 0.02
 """A sum below it says nothing."""
 
+CAPTION = 0.5
+"""Probability with which a caption counts."""
+
 SAME = 6.0
 """Cosine of a sentence with itself, in standard deviations above the mean of a document; 5.7 with MiniLM."""
 
@@ -41,23 +46,26 @@ def context_evidence(documents: Sequence[Document], inputs: Sequence[EvidenceInp
 
     Returns:
         For each document, name to (S, V) float32, 0 for an image without a context; by the words that two sentences
-        have in common, and by the cosine of their vectors, each for the sentence and for the best one of its block.
+        have in common, and by the cosine of their vectors, each for the sentence and for the best one of its block; 0
+        for a heading.
     """
 
     def compute(batch: Sequence[Document], cells: Cells, numbers: Sequence[int]) -> Mapping[str, FloatMatrix]:
         quoted = [
-            replace(document, images=tuple(Image("") for image in document.images for _ in image.context))
+            replace(document, images=tuple(Image("") for image in document.images for _ in _sentences(image)))
             for document in batch
         ]
-        contexts = [image.context for document in batch for image in document.images]
+        contexts = [_sentences(image) for document in batch for image in document.images]
         texts = [sentence.text for context in contexts for sentence in context]
         pairs = Cells.of(quoted)
         features = compared(quoted, pairs, texts, [inputs[n].reading for n in numbers], name="context")
         confidence = np.array([sentence.confidence for context in contexts for sentence in context])
         image_of = np.repeat(np.arange(len(contexts)), [len(context) for context in contexts])
+        # A heading is often alike and never says what a picture shows: pictures belong to the text below it.
+        running = np.array([not sentence.heading for document in batch for sentence in document.sentences])
         same = {
-            "words": np.minimum(features["context.dice"], 1),
-            "meaning": np.clip(features["context.cos"] / SAME, 0, 1),
+            "words": np.minimum(features["context.dice"], 1) * running[pairs.sentence],
+            "meaning": np.clip(features["context.cos"] / SAME, 0, 1) * running[pairs.sentence],
         }
         at = cells.begin[image_of[pairs.image]] + pairs.sentence - pairs.first_sentence[pairs.of_image[pairs.image]]
         columns: dict[str, FloatMatrix] = {}
@@ -70,6 +78,12 @@ def context_evidence(documents: Sequence[Document], inputs: Sequence[EvidenceInp
     return features_of_some(
         documents, [any(image.context for image in document.images) for document in documents], compute
     )
+
+
+def _sentences(image: Image) -> tuple[LinkedSentence, ...]:
+    """Return what is said about an image elsewhere; nothing if it has no context."""
+    caption = compared_text(image) if image.context else None
+    return (*image.context, LinkedSentence(caption, CAPTION)) if caption else image.context
 
 
 def _block_tops(documents: Sequence[Document], pairs: Cells, values: FloatMatrix) -> NDArray[np.float32]:

@@ -125,6 +125,8 @@ def placed(linked: LinkedDocument, folder: Path | None = None) -> PlacedOut:
 def reason(sentence: str, image: Image, link: Link) -> str:
     """Return why a picture stands at a sentence, in words: the evidence that supports it, the strongest first."""
     kinds = sorted((kind for kind, odds in link.evidence.items() if odds > 0), key=lambda kind: -link.evidence[kind])
+    if "context" in kinds:
+        kinds.insert(kinds.index("context") + 1, "caption")  # which is part of it
     return "; ".join(text for kind in kinds if (text := _reasons(kind, sentence, image))) or "nothing fits it better"
 
 

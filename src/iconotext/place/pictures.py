@@ -41,6 +41,9 @@ SENTENCES, LEAST = 10, 0.01
 PICTURES = frozenset(suffix for row in IMAGE_FORMATS for suffix in row.suffixes)
 """Suffixes of files of pictures."""
 
+ROWS = (".json", ".jsonl")
+"""Suffixes of files with linked documents, chunks or contexts."""
+
 _CHUNK, _CONTEXT = TypeAdapter(Chunk), TypeAdapter(Context)
 
 
@@ -146,12 +149,12 @@ def _of_path(path: Path, link: LinkAll, settings: ReadSettings) -> Iterator[tupl
         seen = {image.file.resolve() for _, image in shown if isinstance(image.file, Path)}
         for file in sorted(path.rglob("*")):
             if file.suffix.lower() in PICTURES and file.is_file() and file.resolve() not in seen:
-                yield file.resolve(), Image(file.name, file)
+                yield file.resolve(), _own_file(file, settings)
     elif suffix in PICTURES:
         if not path.is_file():
             raise DocumentError(f"{path}: no such file")
-        yield path.resolve(), Image(path.name, path)
-    elif suffix in (".json", ".jsonl"):
+        yield path.resolve(), _own_file(path, settings)
+    elif suffix in ROWS:
         yield from _of_rows(path, link, settings)
     elif suffix_format(path) is not None:
         yield from _linked(read_all([path], settings), link, settings)
@@ -160,6 +163,14 @@ def _of_path(path: Path, link: LinkAll, settings: ReadSettings) -> Iterator[tupl
             f"{path}: nothing with pictures; name linked documents, chunks or contexts (.json, .jsonl), pictures "
             f"({' '.join(sorted(PICTURES))}), or documents: {formats_in_words()}"
         )
+
+
+def _own_file(file: Path, settings: ReadSettings) -> Image:
+    try:
+        inside(file, settings.root or file.parent, settings)
+    except ImageError as error:
+        return Image(file.name, problem=str(error))
+    return Image(file.name, file)
 
 
 def _of_rows(path: Path, link: LinkAll, settings: ReadSettings) -> Iterator[tuple[object, Image]]:

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from typing import Annotated
 
-MIN_CONFIDENCE = 0.3
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from iconotext.decide.settings import known_evidence
+from iconotext.evidence.kinds import DEFAULT_EVIDENCE, evidence_names
+from iconotext.system.plugins import Choices
+from iconotext.types import Evidence
+
+MIN_CONFIDENCE = 0.2
 """Default of ``min_confidence``; see ``docs/results/place.md`` for what it means."""
+
+
+EVIDENCE: tuple[Evidence, ...] = (*(kind for kind in DEFAULT_EVIDENCE if kind != "layout"), "context")
+"""Default of ``evidence``: a picture from elsewhere has no place of its own in the text."""
 
 
 class PlaceSettings(BaseModel):
@@ -18,3 +29,8 @@ class PlaceSettings(BaseModel):
 
     most: int | None = Field(None, ge=1)
     """Most pictures for the text, the most probable ones (default: no limit)."""
+
+    evidence: tuple[Annotated[Evidence, Choices(evidence_names)], ...] = EVIDENCE
+    """The kinds of evidence that place a picture, separated by commas: see ``iconotext link``."""
+
+    _known = field_validator("evidence")(known_evidence)

@@ -23,6 +23,7 @@ from iconotext.decide.settings import LinkSettings
 from iconotext.errors import IconotextError
 from iconotext.excerpts import CHUNK_WORDS, CONTEXT_WORDS
 from iconotext.extras import require
+from iconotext.place.settings import PlaceSettings
 from iconotext.read import ReadSettings
 from iconotext.recipe.toml import AnySettings, make_settings
 from iconotext.report.as_json import FailedOut
@@ -84,6 +85,7 @@ if TYPE_CHECKING:
     ContextIn = BaseModel
     ChunksIn = BaseModel
     CheckIn = BaseModel
+    PlaceIn = BaseModel
 else:
     relations = Literal["default", "none"], LinkSettings.model_fields["relations"]
     _excerpts = {ReadSettings: READING, LinkSettings: CONTEXTS}
@@ -92,6 +94,9 @@ else:
     ChunksIn = _query("ChunksIn", _excerpts, relations=relations, words=(int, Field(CHUNK_WORDS, ge=1, le=100_000)))
     draft = bool, Field(False, description="Draft alternative texts, too: the documents are linked for that.")
     CheckIn = _query("CheckIn", {CheckSettings: CHECKING, LinkSettings: CONTEXTS}, draft=draft)
+    text = str, Field(min_length=1, description="Name of the file that gets pictures; the other files have them.")
+    _places = {ReadSettings: READING, PlaceSettings: tuple(PlaceSettings.model_fields)}
+    PlaceIn = _query("PlaceIn", _places, text=text)
 
 
 def health() -> Health:
@@ -129,6 +134,13 @@ async def check(jobs: TheJobs, request: Request, asked: Annotated[CheckIn, Query
     return await _answer(jobs, request, asked, request_work.checked, checking, _of(asked, "draft"))
 
 
+async def place(jobs: TheJobs, request: Request, asked: Annotated[PlaceIn, Query()]) -> Response:
+    """A text with pictures of the other files, each at its sentence, as ``iconotext place --json`` gives it."""
+    more = _of(asked, "text"), _settings(PlaceSettings, asked)
+    # The parameters say how pictures are placed, not how the documents that they come from are linked.
+    return await _answer(jobs, request, asked, request_work.place, *more, linking=LinkSettings())
+
+
 def _of(asked: BaseModel, name: str) -> Any:
     return getattr(asked, name)  # the type checker does not know the fields of a model that is made
 
@@ -136,7 +148,7 @@ def _of(asked: BaseModel, name: str) -> Any:
 def _settings(kind: type[AnySettings], asked: BaseModel) -> AnySettings:
     try:
         settings = make_settings(kind, asked.model_dump(include=set(kind.model_fields), exclude_unset=True))
-        if isinstance(settings, LinkSettings) and "ocr" in settings.evidence:
+        if isinstance(settings, LinkSettings | PlaceSettings) and "ocr" in settings.evidence:
             require("ocr", purpose="the evidence ocr")
     except IconotextError as error:
         raise HTTPException(400, str(error)) from None
@@ -144,10 +156,15 @@ def _settings(kind: type[AnySettings], asked: BaseModel) -> AnySettings:
 
 
 async def _answer(
-    jobs: Jobs, request: Request, asked: BaseModel, function: Callable[..., Reply], *more: object
+    jobs: Jobs,
+    request: Request,
+    asked: BaseModel,
+    function: Callable[..., Reply],
+    *more: object,
+    linking: LinkSettings | None = None,
 ) -> Response:
     """Run a function in a process on the files of a request; they are removed afterwards."""
-    reading, linking = _settings(ReadSettings, asked), _settings(LinkSettings, asked)
+    reading, linking = _settings(ReadSettings, asked), linking or _settings(LinkSettings, asked)
     jobs.pool.check()  # before megabytes are uploaded in vain
     folder = jobs.asked_folder / new_id()
     try:

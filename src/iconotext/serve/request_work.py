@@ -5,9 +5,10 @@ Nothing is stored. The answers are the JSON output of the commands, as if the fi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import chdir
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
@@ -17,10 +18,13 @@ from iconotext.check.rules import CheckSettings
 from iconotext.decide.settings import LinkSettings
 from iconotext.errors import DocumentError
 from iconotext.linker import Linker
+from iconotext.place.pictures import ROWS
+from iconotext.place.settings import PlaceSettings
 from iconotext.plain_text import json_text
 from iconotext.read import Failure, ReadSettings, find_documents, read_files
 from iconotext.read.format import formats_in_words
 from iconotext.serve.sources import for_clients, without_hint
+from iconotext.serve.uploads import place_of
 from iconotext.serve.work import linker
 from iconotext.types import Document, LinkedDocument
 
@@ -99,6 +103,25 @@ def checked(upload: Upload, checking: CheckSettings, draft: bool) -> Reply:
         yield json_text({"findings": findings, "drafts": drafts, "failed": failed}) + "\n"
 
     return _reply(upload, text, may_fail=True)
+
+
+def place(upload: Upload, text: str, placing: PlaceSettings) -> Reply:
+    """A text with pictures of the other files, as ``iconotext place --json`` prints it."""
+    from iconotext.place.output import placed
+    from iconotext.place.text import text_document
+
+    with chdir(upload.folder):
+        path = Path(place_of(text))
+        if not path.is_file():
+            refused = dict(upload.refused).get(text, "no file of this name was sent")
+            raise DocumentError(f"text: {text}: {refused}")
+        own = re.sub(r"[^\w/]", r"\\\g<0>", f"/{path.as_posix()}")  # the other files have the pictures
+        reading = upload.reading.model_copy(update={"root": Path.cwd(), "exclude": (own,)})
+        document = text_document(path, reading)
+        rows = sorted(file for file in Path().rglob("*") if file.suffix.lower() in ROWS and file.is_file())
+        linked = _linker(upload.linking).place(document, [*rows, Path()], placing, reading)
+        answer = placed(replace(linked, document=for_clients(linked.document)))
+    return Reply((json_text(answer.model_dump()) + "\n").encode(), 1, len(linked.links))
 
 
 @lru_cache(2)

@@ -15,6 +15,7 @@ from fastapi import FastAPI
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 
 from iconotext.excerpts import Chunk, Context
+from iconotext.place.output import PlacedOut
 from iconotext.report.as_json import FailedOut, LinkedOut
 from iconotext.serve import alt_text, collections, pages, programs, search, study
 from iconotext.serve.answers import Problem
@@ -121,6 +122,7 @@ CALLS = (
     Route("POST", "/v1/link", programs.link, "programs", errors=_WORK, files=True, model=list[LinkedOut | FailedOut]),
     Route("POST", "/v1/context", programs.context, "programs", errors=_WORK, files=True, model=list[Context]),
     Route("POST", "/v1/chunks", programs.chunks, "programs", errors=_WORK, files=True, model=list[Chunk]),
+    Route("POST", "/v1/place", programs.place, "programs", errors=_WORK, files=True, model=PlacedOut),
     Route("POST", "/v1/check", programs.check, "programs", errors=_WORK, files=True, model=programs.CheckOut),
     Route("GET", "/v1/collections", collections.all_collections, "collections"),
     Route("POST", "/v1/collections", collections.drop, "collections", errors=[415], status=201, files=True),
