@@ -182,7 +182,7 @@ def wheel(place):
 def core(place, wheel):
     """The Python of an environment that has nothing but the program and what it always needs."""
     python = environment(place / "core")
-    pip_install(python, wheel)
+    pip_install(python, "--only-binary=:all:", wheel)  # nobody needs a compiler
     pip_install(python, "--no-deps", "scikit-image>=0.25")  # the photographs of the demo lie in its wheel
     run(python, "-m", "iconotext", "demo", folder=place)
     return python
@@ -197,10 +197,11 @@ def pip_install(python, *what):
     run(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-compile", *what, folder=None)
 
 
-def run(*command, folder):
+def run(*command, folder, **more):
     hidden = ("PYTHONPATH", "COVERAGE", "ICONOTEXT")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
     kept |= {"ICONOTEXT_CACHE": str(folder / "cache")} if folder else {}
+    kept |= {name: str(value) for name, value in more.items()}
     done = subprocess.run([*map(str, command)], cwd=folder, env=kept, capture_output=True, text=True, timeout=3600)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     return done.stdout
@@ -236,6 +237,37 @@ def test_the_core_links_and_evaluates(core, place):
     assert json.loads(run(core, "-m", "iconotext", "link", "article.rst", "--to", "json", folder=place))[0]["images"]
     measured = json.loads(run(core, "-m", "iconotext", "evaluate", "default", "gold.jsonl", "--json", folder=place))
     assert measured["auc"] == 1
+
+
+ONE_LINE = {
+    "uv": ["uvx", "--no-build", "--from", "WHEEL"],
+    "pipx": ["pipx", "run", "--pip-args=--only-binary=:all:", "--spec", "WHEEL"],
+}
+"""Runs a wheel without installing it, and without a compiler."""
+
+
+@pytest.mark.parametrize("tool", ONE_LINE)
+def test_it_is_run_in_one_line(tool, core, wheel, place):
+    with tempfile.TemporaryDirectory(dir=place) as name:
+        folder = Path(name)
+        python = environment(folder / "tools")
+        pip_install(python, tool)
+        program, *options = [wheel if word == "WHEEL" else word for word in ONE_LINE[tool]]
+        homes = {"HOME": folder, "UV_CACHE_DIR": folder / "uv", "PIPX_HOME": folder / "pipx"}
+        pythons = {"UV_PYTHON": sys.executable, "PIPX_DEFAULT_PYTHON": sys.executable}
+        linked = run(
+            python.with_name(program),
+            *options,
+            "iconotext",
+            "link",
+            place / "demo/article.md",
+            "--to",
+            "json",
+            folder=folder,
+            **homes,
+            **pythons,
+        )
+        assert json.loads(linked)[0]["links"]
 
 
 def test_every_extra_is_run():
