@@ -98,7 +98,7 @@ def main() -> None:
 
 
 def modules_of(work: Callable[[], object], runs: int = 5) -> list[tuple[str, float]]:
-    """The modules of ours in which threads are met while some work runs, every two milliseconds; not those that wait."""
+    """The modules of ours in which threads are met, every two milliseconds, while some work runs; waiting left out."""
     met: Counter[str] = Counter()
     done = threading.Event()
 

@@ -2,6 +2,10 @@
 
 Documents are cut into chunks with their pictures, a library of pictures finds the chunks for a question, a language
 model answers from their text (here the answer is given), and the pictures of these chunks go to its sentences.
+
+Prints
+
+    chain.png at 'Let one drop of oil fall on each link of the chain.'...
 """
 
 from pathlib import Path
