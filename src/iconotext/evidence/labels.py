@@ -307,17 +307,33 @@ _DEICTIC: tuple[tuple[Direction, str], ...] = (
     ("below", rf"\b{_VI}\s+(?:(?:ở\s+)?(?:bên|phía)\s+dưới|(?:dưới|sau)\s+đây|(?:dưới|sau)(?=\s*[,.;:)]|\s*$))"),
     ("near", rf"\b{_VI}\s+(?:này|bên\s+(?:trái|phải|cạnh))\b"),
 )
-_NOUNS = (_EN, _DE, _FR, _ES, _PT, _IT, _NL, _RU, _PL, _TR, _JA, _ZH, _KO, _VI)
-_ANY = re.compile("|".join((*_NOUNS, _SHOWN)), re.IGNORECASE)  # every pattern contains one of these words
-_DEICTIC_COMPILED = tuple((direction, re.compile(pattern, re.IGNORECASE)) for direction, pattern in _DEICTIC)
+# The nouns of each language; every pattern contains one, or a word of "shown below". Those of languages with spaces
+# begin words, which makes the search for them three times as fast.
+_SPACED = (f"{_EN}|{_SHOWN}", _DE, _FR, _ES, _PT, _IT, _NL, _RU, _PL, _TR, _VI)
+_UNSPACED = (_JA, _ZH, _KO)
+_ANY = re.compile(rf"(?<!\w)(?:{'|'.join(_SPACED)})")
+_ANY_UNSPACED = re.compile("|".join(_UNSPACED))
+_BY_NOUN = tuple(
+    (
+        re.compile(nouns),
+        tuple(
+            (direction, re.compile(pattern, re.IGNORECASE))
+            for direction, pattern in _DEICTIC
+            if any(noun in pattern for noun in ((_EN, _SHOWN, "photo|picture") if _EN in nouns else (nouns,)))
+        ),
+    )
+    for nouns in (*_SPACED, *_UNSPACED)
+)
 
 
 def pointer(text: str) -> Pointer | None:
     """Return the first deictic reference of a sentence, 'above' and 'below' before 'near'; None without any."""
-    if not _ANY.search(text):
+    small = text.lower()
+    if not _ANY.search(small) and (text.isascii() or not _ANY_UNSPACED.search(small)):
         return None
-    for direction, pattern in _DEICTIC_COMPILED:
-        if match := pattern.search(text):
-            several = "s" in pattern.groupindex and bool(match.group("s"))
-            return Pointer(direction, several)
+    for nouns, patterns in _BY_NOUN:
+        for direction, pattern in patterns if nouns.search(small) else ():
+            if match := pattern.search(text):
+                several = "s" in pattern.groupindex and bool(match.group("s"))
+                return Pointer(direction, several)
     return None
