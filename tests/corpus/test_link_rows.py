@@ -133,6 +133,8 @@ def test_samples_of_a_webdataset(data):
     assert linked["iconotext_problems"] == []
     (cut,) = link_rows([mint | {"tiff": tiff(data[:1])}])
     assert [problem.split(":")[0] for problem in cut["iconotext_problems"]] == ["page_1_image_9"]
+    (broken,) = link_rows([mint | {"tiff": b"II*\0 no TIFF"}])
+    assert "not a picture, or damaged" in broken["iconotext_problems"][0]
     (odd,) = link_rows([mint | {"json": MINT | {"texts": [CAT]}}])
     assert odd["iconotext_problems"] == ["texts has 1 entries where images has 4"]
     (ours,) = link_rows([{"__key__": "b", ".json": json.dumps({"sentences": [CAT, CUP]}).encode(), "cat.png": data[0]}])

@@ -22,7 +22,7 @@ from iconotext.errors import ImageError
 from iconotext.images.file import (
     Decoder,
     decode_image,
-    decode_page,
+    decode_pages,
     decode_pixels,
     drawing_time,
     image_decoder,
@@ -115,13 +115,16 @@ def decode(file: Path | bytes, *, at_least: int | None = None, max_pixels: int =
         raise ImageError(f"{file}: {error}") from error
 
 
-def tiff_page(data: bytes, number: int) -> bytes:
-    """Return one page of a TIFF, from 0, as a PNG, with the limits of ``decode``.
+def tiff_pages(data: bytes, count: int) -> list[bytes | None]:
+    """Return the first pages of a TIFF, each as a PNG, with the limits of ``decode`` for all of them together.
+
+    Returns:
+        At most ``count``; None for a page that cannot be decoded.
 
     Raises:
-        ImageError: It has no such page, is no picture, or cannot be decoded.
+        ImageError: It is no picture, or its pages together take too much memory or time.
     """
-    return _bounded(image_decoder(data), decode_page, data, number, MAX_PIXELS)
+    return _bounded(image_decoder(data), decode_pages, data, count, MAX_PIXELS)
 
 
 def inspect(images: Sequence[Image], *, min_side: int = MIN_SIDE, max_pixels: int = MAX_PIXELS) -> tuple[Image, ...]:

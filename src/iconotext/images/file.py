@@ -12,7 +12,7 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -265,14 +265,20 @@ def decode_image(file: Path | bytes, decoder: Decoder, at_least: int | None, max
             return upright_rgb(image, at_least, _length(file))
 
 
-def decode_page(file: Path | bytes, decoder: Decoder, number: int, max_pixels: int) -> bytes:
-    """Return one page of a TIFF, from 0, as a PNG; see ``images.tiff_page``."""
-    page = io.BytesIO()
+def decode_pages(file: Path | bytes, decoder: Decoder, count: int, max_pixels: int) -> list[bytes | None]:
+    """Return the first pages of a TIFF as PNG; see ``images.tiff_pages``."""
+    pages = list[bytes | None]()
     with _image_errors(), _open_image(file, max_pixels) as image:
-        image.seek(number)
-        _check_size(image.size, max_pixels)
-        upright_rgb(image, None, _length(file)).save(page, "PNG", compress_level=1)
-    return page.getvalue()
+        count = min(count, getattr(image, "n_frames", 1))
+    for number in range(count):
+        page = io.BytesIO()
+        # Opened anew, since decoding a page band by band leaves nothing to go on from.
+        with suppress(ImageError), _image_errors(), _open_image(file, max_pixels) as image:
+            image.seek(number)
+            _check_size(image.size, max_pixels)
+            upright_rgb(image, None, _length(file)).save(page, "PNG", compress_level=1)
+        pages.append(page.getvalue() or None)
+    return pages
 
 
 def decode_pixels(

@@ -9,8 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from iconotext.errors import ImageError
-from iconotext.images import tiff_page
+from iconotext.images import tiff_pages
 from iconotext.read.sentences import split_sentences
 
 LANGUAGE = "en"
@@ -99,15 +98,12 @@ def mint_files(images: Sequence[str], parts: Mapping[str, str], read: Callable[[
     Args:
         parts: Suffix to name of each member of its sample.
         read: Returns the bytes of a member.
+
+    Raises:
+        ImageError: The TIFF cannot be read at all.
     """
     tiff = next((parts[suffix] for suffix in TIFFS if suffix in parts), None)
     if tiff is None or any(name in parts or name in parts.values() for name in images):
         return [None] * len(images)
-    data = read(tiff)
-    files: list[bytes | None] = []
-    for number in range(len(images)):
-        try:
-            files.append(tiff_page(data, number))
-        except ImageError:
-            files.append(None)  # is then looked for by its name, and not found
-    return files
+    pages = tiff_pages(read(tiff), len(images))
+    return [*pages, *[None] * (len(images) - len(pages))]

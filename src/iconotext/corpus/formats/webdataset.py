@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from iconotext.corpus.formats.interleaved import Page, is_mint, mint_files, mint_page
 from iconotext.corpus.row import Part, Problem, Record, Row, parse_row
-from iconotext.errors import CorpusError, one_line
+from iconotext.errors import CorpusError, ImageError, one_line
 from iconotext.read.sentences import split_sentences
 from iconotext.system.strict_json import parse_json
 from iconotext.types import Member
@@ -249,7 +249,7 @@ def sample_page(members: Members, key: str, parts: Mapping[str, str], place: str
             record = parse_row(page.columns(key, meta), place)
             return replace(record, files=tuple(files) if any(files) else ()), page
         return parse_row(_values(members, key, parts, values), place), None
-    except (ValueError, CorpusError) as error:
+    except (ValueError, CorpusError, ImageError) as error:
         return Record(place, None, (Problem(place, None, one_line(error)),)), None
 
 
