@@ -2,6 +2,7 @@
 
     python benchmarks/place.py fit       writes the weights with context evidence into decide/coefficients.json
     python benchmarks/place.py report    prints the tables of docs/results/place.md
+    python benchmarks/place.py pictures  prints the one with what pictures show
 
 They need the data folder (--data, $ICONOTEXT_DATA, or ../shared/data beside the checkout).
 
@@ -45,12 +46,15 @@ from iconotext.decide.combine import (
     load_coefficients,
     subset_name,
 )
+from iconotext.encoders.encoder import load_encoder
 from iconotext.evidence.caption import PROBE, Encode, Matcher, Reading
 from iconotext.evidence.gather import DocumentEvidence, gather_evidence
 from iconotext.evidence.words import stems
 from iconotext.features import FeatureCache, cached_text, load_text_backbone
+from iconotext.linker import Linker, LinkSettings
 from iconotext.place.pictures import from_elsewhere
 from iconotext.place.settings import MIN_CONFIDENCE
+from iconotext.read import Failure
 from iconotext.system.files import write_text
 from iconotext.types import Document, Evidence, LinkedDocument, LinkedSentence
 
@@ -104,11 +108,13 @@ class Text(NamedTuple):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=["fit", "report"])
+    parser.add_argument("command", choices=["fit", "report", "pictures"])
     parser.add_argument("--data", type=Path, default=os.environ.get("ICONOTEXT_DATA", ROOT.parent / "shared" / "data"))
     arguments = parser.parse_args()
     encode = encoder()
     pages, unseen = linked_pages(arguments.data / "documents", encode)
+    if arguments.command == "pictures":
+        return report_pictures(pages)
     texts = rewritten_texts(pages, unseen, encode)
     if arguments.command == "fit":
         own = [text for text in texts if text.publisher not in ORGANIC]
@@ -117,6 +123,7 @@ def main() -> None:
         print(f"fitted on {len(own)} texts")
     else:
         report(texts, unseen)
+    return None
 
 
 def encoder() -> Encode:
@@ -427,6 +434,61 @@ def report(texts: Sequence[Text], unseen: Mapping[str, Unseen]) -> None:
             for least in LEASTS:
                 row = of_placed([test(text, methods[name][0], least) for text in own_texts])
                 print(f"| {least} | " + " | ".join(row) + " |")
+
+
+def report_pictures(pages: Sequence[Page]) -> None:
+    """What the default model adds, on pages whose pictures are there and that it has not seen, by ``Linker`` itself."""
+    there = [
+        page
+        for page in pages
+        if page.publisher not in ("openstax", "cooking", "garden_home")
+        and all(isinstance(image.file, Path) and image.file.is_file() for image in page.document.images)
+    ]
+    texts = [rewritten([page.document], "sections in another order", seed=n) for n, page in enumerate(there)]
+    encoder = load_encoder("default")
+    rows = {
+        "context": ("context",),
+        "context, picture": ("context", "picture"),
+        "caption": ("caption",),
+        "caption, picture": ("caption", "picture"),
+        "picture": ("picture",),
+    }
+    print(f"{len(texts)} texts with their sections in another order, every picture at its best sentence\n")
+    print("| | right sentence | right paragraph | in a wrong section |\n| --- | ---: | ---: | ---: |")
+    for name, kinds in rows.items():
+        settings = LinkSettings(evidence=kinds, select="best", min_confidence=0.0, relations="none")
+        documents = (as_known(text.document, kinds, number) for number, text in enumerate(texts))
+        results = []
+        for text, linked in zip(texts, Linker(encoder, settings).link_all(documents, {}), strict=True):
+            if isinstance(linked, Failure):
+                raise linked.error
+            best = {link.image: link.sentence for link in linked.links}
+            columns = np.array(sorted(best), np.int64)
+            rows_of = np.array([best[j] for j in columns], np.int64)
+            placed = np.isin(np.arange(len(text.gold)), columns)
+            hits = {measure: np.zeros(len(text.gold), np.bool_) for measure in MEASURES}
+            there_ = {}
+            for measure, part in MEASURES.items():
+                matrix = text.right(part)
+                hits[measure][columns] = matrix[rows_of, columns]
+                there_[measure] = np.asarray(matrix.any(axis=0))
+            results.append(Placed(placed, there_, hits, (0, 0)))
+        shown = [interval(results, partial(right, name=each, among_placed=False)) for each in ("sentence", "paragraph")]
+        print(f"| {name} | {' | '.join(shown)} | {interval(results, wrong_section)} |")
+
+
+def as_known(document: Document, kinds: Sequence[Evidence], number: int) -> Document:
+    """The document with only what these kinds of evidence read of its images."""
+    images = tuple(
+        replace(
+            image,
+            context=image.context if "context" in kinds else (),
+            caption=None if kinds == ("picture",) else image.caption,
+            alt=None if kinds == ("picture",) else image.alt,
+        )
+        for image in document.images
+    )
+    return replace(document, id=str(number), images=images)
 
 
 def kind_of(name: str) -> str:

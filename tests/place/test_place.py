@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from iconotext import Document, Image, Linker, LinkSettings, Sentence, read
@@ -18,7 +19,7 @@ from iconotext.place.text import joined, text_document
 from iconotext.report.as_excerpts import row
 from iconotext.report.as_json import json_object
 from iconotext.report.context import contexts
-from iconotext.types import LinkedSentence
+from iconotext.types import Link, LinkedDocument, LinkedSentence
 
 ORIGINAL = """# The city
 
@@ -199,3 +200,32 @@ def test_other_formats_become_plain_markdown(linker, original, tmp_path):
         "![A loaf](<bread.png>)\n",
     ]
     assert Image("a.png").context == ()
+
+
+TRAM = "A red tram waits at the stop."
+PICTURE = "![Tram](<tram.png>)"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (TRAM, f"{TRAM}\n\n{PICTURE}\n"),
+        (f"{TRAM}\r\nIt rains.\r\n\r\nEnd.", f"{TRAM}\r\nIt rains.\r\n\n{PICTURE}\n\r\nEnd."),
+        (f"> {TRAM}\n>\n> It rains.\n", f"> {TRAM}\n>\n> {PICTURE}\n>\n> It rains.\n"),
+        (f"> - {TRAM}\n> - It rains.\n", f"> - {TRAM}\n>\n>   {PICTURE}\n>\n> - It rains.\n"),
+        (f"- One.\n  - {TRAM}\n- Two.\n", f"- One.\n  - {TRAM}\n\n    {PICTURE}\n\n- Two.\n"),
+        (f"10. {TRAM}\n    On it goes.\n", f"10. {TRAM}\n    On it goes.\n\n    {PICTURE}\n"),
+        (
+            f"| a | b |\n|---|---|\n| {TRAM} | c |\n| d | e |\n",
+            f"| a | b |\n|---|---|\n| {TRAM} | c |\n| d | e |\n\n{PICTURE}\n",
+        ),
+        (f"```\ncode\n```\n{TRAM}\n# End\n", f"```\ncode\n```\n{TRAM}\n\n{PICTURE}\n\n# End\n"),
+    ],
+)
+def test_markdown_of_every_shape(text, expected):
+    document = replace(text_document(text), images=(Image("tram.png", alt="Tram"),))
+    texts = [sentence.text for sentence in document.sentences]
+    link = Link(texts.index(TRAM), 0, 1.0, 1.0, {})
+    made = markdown(LinkedDocument(document, (link,), np.zeros((len(texts), 1), np.float32), ""))
+    assert made == expected
+    assert [sentence.text for sentence in text_document(made).sentences] == texts

@@ -7,7 +7,7 @@ writes a file: Markdown, the reading view, or JSON.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -38,6 +38,9 @@ SUFFIXES = (".md", ".markdown", *HTML.suffixes, ".json")
 
 SHOWN_WORDS = 5
 """Largest number of common words that a reason names."""
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
+"""A line with its end, as Markdown counts lines."""
 
 _CONTAINER = re.compile(r"(?:[ \t]*>[ ]?|[ \t]*(?:[-+*]|\d{1,9}[.)])[ \t]+|[ \t]+)*")
 """The beginning of a line in quotations and lists."""
@@ -173,8 +176,8 @@ def markdown(linked: LinkedDocument, folder: Path | None = None) -> str:
 
 def _inserted(linked: LinkedDocument, text: str, folder: Path) -> str:
     spans = source_spans(linked.document)
-    lines = text.splitlines(keepends=True)
-    ends = _leaf_ends(text)
+    lines = _LINE.findall(text)
+    ends = _leaf_ends(text, lines)
     line_of = [number for number, line in enumerate(lines) for _ in line]
     after: dict[int, list[str]] = {}
     prefixes: dict[int, str] = {}
@@ -193,19 +196,18 @@ def _inserted(linked: LinkedDocument, text: str, folder: Path) -> str:
                 parts.append("\n")
             shown = "".join(f"{prefix}{line}\n" for line in picture.split("\n"))
             parts.append((f"{prefix.rstrip()}\n" if parts else "") + shown)
-        if number in after and number < len(lines) and lines[number].strip():
-            parts.append("\n")
+        if number in after and number < len(lines) and lines[number].strip("> \t\r\n"):
+            parts.append(f"{prefixes[number].rstrip()}\n")
         if number < len(lines):
             parts.append(lines[number])
     return "".join(parts)
 
 
-def _leaf_ends(text: str) -> dict[int, tuple[int, str]]:
+def _leaf_ends(text: str, lines: Sequence[str]) -> dict[int, tuple[int, str]]:
     """Return for each line of Markdown the line after its paragraph, and what a further paragraph there begins with.
 
     A table, and whatever else holds no paragraphs, ends as a whole.
     """
-    lines = text.splitlines()
     ends: dict[int, tuple[int, str]] = {}
     for token in _parser().parse(text):
         if token.map is None or token.nesting < 0 or token.type in _CONTAINERS:
