@@ -25,7 +25,7 @@ TESTS = Path(__file__).parent
 LIMITS = {
     "lines of src": 79_550,
     "modules of src": 369,
-    "lines of tests": 61_800,
+    "lines of tests": 61_900,
     "modules that a document enters while it is linked": 14,
     "modules that a query enters while a library is searched": 8,
 }
