@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,7 @@ from numpy.typing import NDArray
 from iconotext import Document, Linker, LinkSettings, run
 from iconotext.corpus.store import read_corpus
 from iconotext.evaluate.statistics import bootstrap_intervals
-from iconotext.evidence.gather import DocumentEvidence
+from iconotext.evidence.gather import DocumentEvidence, gather_evidence
 from iconotext.evidence.habit import collection_of
 from iconotext.types import Evidence, LinkedDocument
 
@@ -90,20 +91,17 @@ def pictures_at_the_end(documents: Sequence[Document]) -> list[Document]:
 def random_encoder() -> Iterator[None]:
     """Give each sentence and picture a cosine that is drawn at random, about as widely spread as real ones."""
     rng = np.random.default_rng(0)
-    gather = run.gather_evidence
 
     def gather_noise(
-        documents: Sequence[Document], similarities: Sequence[object], *readings: Any, **settings: Any
+        documents: Sequence[Document], similarities: Sequence[Any], *readings: Any, **settings: Any
     ) -> list[DocumentEvidence]:
         shapes = [(len(document.sentences), len(document.images)) for document in documents]
         noise = [np.clip(rng.normal(0.15, 0.08, shape), -1, 1).astype(np.float32) for shape in shapes]
-        return gather(documents, noise if "picture" in settings["evidence"] else similarities, *readings, **settings)
+        given = noise if "picture" in settings["evidence"] else similarities
+        return gather_evidence(documents, given, *readings, **settings)
 
-    run.gather_evidence = gather_noise
-    try:
+    with patch.object(run, "gather_evidence", gather_noise):
         yield
-    finally:
-        run.gather_evidence = gather
 
 
 def report(name: str, documents: Sequence[Document]) -> None:
