@@ -7,27 +7,42 @@ rule's in several variants; those of ``alt-series`` go to all of a document's pi
 which no rule complains in the original are used. Found: the picture breaks that rule then. A false alarm: any other
 rule that it breaks then, or any new finding elsewhere in the document. ``harmless`` plants texts that are good though
 they are like faults: all that is found there is a false alarm.
+
+Figures: textbook sections of ``documents/textbook/cited.jsonl`` are written as documents, their figures numbered in
+reading order, and cited at the end of the sentences in which their authors cite them; with ``--format`` as another
+format, by pandoc. One fault at a time is planted in each. Found: the rule names the figure or the reference with the
+fault. A false alarm: a finding that was not there before and is not about it.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import random
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from html import escape
+from itertools import starmap
 from pathlib import Path
+from typing import Any
+
+import pypandoc
+from statsmodels.stats.proportion import proportion_confint
 
 from iconotext.check.audit import check_page
 from iconotext.check.language import sentences
 from iconotext.check.page import Picture
 from iconotext.check.rules import CheckSettings
 from iconotext.read import ReadSettings
+from iconotext.read.format import FORMATS
 from iconotext.read.text_file import decode_text
 
 FAULTS = {
@@ -206,6 +221,175 @@ def measure(originals: list[Path], each: int) -> None:
         print(*lines[:8], sep="\n")
 
 
+SUFFIXES = {row.name: row.suffixes[0] for row in FORMATS}
+PANDOC = {"notebook": "ipynb", "markdown": "gfm"}
+"""Names of formats to pandoc, where they differ."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of a section: its place among the figures, the number in its caption, the paragraph before it, ..."""
+
+    place: int
+    number: int
+    source: str
+    caption: str
+    alt: str
+    after: int
+    width: int | None = None
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section: paragraphs of sentences, each with the figures that it cites, by their places, and links to others."""
+
+    paragraphs: tuple[tuple[tuple[str, tuple[int, ...]], ...], ...]
+    figures: tuple[Figure, ...]
+    target: Mapping[int, int] = field(default_factory=dict)
+
+    def html(self) -> str:
+        """The section as a web page."""
+        parts = []
+        for number in range(-1, len(self.paragraphs)):
+            if number >= 0:
+                parts.append(f"<p>{' '.join(starmap(self._sentence, self.paragraphs[number]))}</p>")
+            for figure in self.figures:
+                if figure.after == number:
+                    width = f' width="{figure.width}"' if figure.width else ""
+                    picture = f'<img src="{escape(figure.source)}" alt="{escape(figure.alt)}"{width}>'
+                    caption = f"<figcaption>Figure {figure.number}: {escape(figure.caption)}</figcaption>"
+                    parts.append(f'<figure id="fig-{figure.place}">{picture}{caption}</figure>')
+        return "<html><body><h1>A section</h1>\n" + "\n".join(parts) + "</body></html>"
+
+    def _sentence(self, text: str, cited: tuple[int, ...]) -> str:
+        if not cited:
+            return escape(text)
+        links = (f'<a href="#fig-{self.target.get(place, place)}">Figure {place + 1}</a>' for place in cited)
+        return f"{escape(text.rstrip('.'))} ({', '.join(links)})."
+
+
+def section(row: dict[str, Any]) -> Section:
+    """A row of the corpus, with the citations that were taken out of it."""
+    cited: dict[int, list[int]] = defaultdict(list)
+    for sentence, image in row["links"]:
+        cited[sentence].append(image)
+    blocks = sorted(set(row["blocks"]))
+    paragraphs = tuple(
+        tuple((text, tuple(cited[n])) for n, text in enumerate(row["sentences"]) if row["blocks"][n] == block)
+        for block in blocks
+    )
+    figures = tuple(
+        Figure(n, n + 1, Path(source).name, row["captions"][n] or "A figure", row["alts"][n] or "", after)
+        for n, source in enumerate(row["images"])
+        for after in [sum(row["blocks"].index(block) < row["positions"][n] for block in blocks) - 1]
+    )
+    return Section(paragraphs, figures)
+
+
+def faults(whole: Section, big: str) -> Iterator[tuple[str, int, Section]]:
+    """The faults that a section can get: the rule, the place of the figure, and the section with the fault."""
+    cited = Counter(place for paragraph in whole.paragraphs for _, places in paragraph for place in places)
+    for place, figure in enumerate(whole.figures):
+
+        def changed(place: int = place, figure: Figure = figure, **values: Any) -> Section:
+            figures = (*whole.figures[:place], replace(figure, **values), *whole.figures[place + 1 :])
+            return replace(whole, figures=figures)
+
+        other = (place + 1) % len(whole.figures)
+        if cited[place] and len(cited) > 1:
+            yield "figure-unmentioned", place, replace(whole, paragraphs=without(whole.paragraphs, place))
+        if cited[place] and len(whole.figures) > 2:
+            gone = changed(after=len(whole.paragraphs) + 9)  # which is not written
+            yield "reference-missing", place, gone
+        if other == place:
+            continue
+        if other > place:
+            pair = whole.figures[other], figure
+            swapped = [replace(new, after=old.after) for new, old in zip(pair, pair[::-1], strict=True)]
+            figures = (*whole.figures[:place], *swapped, *whole.figures[other + 1 :])
+            if figure.after != whole.figures[other].after:
+                yield "figure-order", place, replace(whole, figures=figures)
+        yield "figure-number", place, changed(number=whole.figures[other].number)
+        away = [after for after in (-1, len(whole.paragraphs) - 1) if is_far(whole, place, after)]
+        if cited[place] and away:
+            yield "figure-far", place, changed(after=away[0])
+        if cited[place]:
+            yield "reference-other", place, replace(whole, target={place: other})
+        if len(whole.figures[other].caption.split()) > 1:
+            yield "caption-duplicate", place, changed(caption=whole.figures[other].caption)
+        yield "file-missing", place, changed(source=f"new-{figure.source}")
+        yield "file-large", place, changed(source=big, width=90)
+
+
+def without(paragraphs: Any, place: int) -> Any:
+    """Paragraphs without the citations of a figure."""
+    return tuple(
+        tuple((text, tuple(each for each in cited if each != place)) for text, cited in paragraph)
+        for paragraph in paragraphs
+    )
+
+
+def is_far(whole: Section, place: int, after: int) -> bool:
+    """Whether more than 600 words would lie between a figure and all its citations."""
+    words = [sum(len(text.split()) for text, _ in paragraph) for paragraph in whole.paragraphs]
+    citing = [n for n, paragraph in enumerate(whole.paragraphs) if any(place in cited for _, cited in paragraph)]
+    return all(sum(words[n + 1 : after + 1] if n <= after else words[after + 1 : n]) > 600 for n in citing)
+
+
+def found_in(path: Path, whole: Section) -> set[tuple[str, str]]:
+    """Rule, and figure or reference, of each finding that is not about an alternative text."""
+    _, broken = check_page(path, CheckSettings(skip=("alt",)), ReadSettings())
+    shown = [str(f.place) for f in sorted(whole.figures, key=lambda f: f.after) if f.after < len(whole.paragraphs)]
+    return {
+        (finding.rule, shown[subject.index] if isinstance(subject, Picture) else subject.source)
+        for subject, finding in broken
+    }
+
+
+def measure_figures(folder: Path, big: Path, format_: str, documents: int) -> None:
+    """Plant the faults and print the table."""
+    rows = [json.loads(line) for line in (folder / "cited.jsonl").read_text(encoding="utf-8").splitlines()]
+    planted_count, found_count, alarms = Counter[str](), Counter[str](), Counter[str]()
+    random.Random(0).shuffle(rows)
+    with tempfile.TemporaryDirectory() as work:
+        path = Path(work) / f"a{SUFFIXES[format_]}"
+
+        def check(whole: Section) -> set[tuple[str, str]]:
+            page = Path(work) / "page.html"
+            page.write_text(whole.html(), encoding="utf-8")
+            if format_ != "html":
+                options = [f"--resource-path={work}", "--standalone"]
+                pypandoc.convert_file(str(page), PANDOC.get(format_, format_), "html", options, outputfile=str(path))
+            return found_in(page if format_ == "html" else path, whole)
+
+        shutil.copy(big, Path(work) / "big.jpg")
+        for row in rows[:documents]:
+            for source in row["images"]:
+                shutil.copy(folder / source, work)
+            whole = section(row)
+            before = check(whole)
+            several = list(faults(whole, "big.jpg"))
+            random.Random(row["id"]).shuffle(several)
+            for rule, place, faulty in {fault[0]: fault for fault in several}.values():  # one of each rule
+                if rule.startswith("file-") and format_ not in ("html", "markdown"):
+                    continue  # pandoc fails on such pictures, or writes no sizes
+                new = check(faulty) - before
+                own, pair = {str(place), f"Figure {place + 1}"}, {str((place + 1) % len(whole.figures))}
+                hits = {each for each in new if each[0] == rule and each[1] in own | pair}
+                planted_count[rule] += 1
+                found_count[rule] += bool(hits)
+                for name, source in new:
+                    if source not in own | pair:
+                        alarms[name] += 1
+                        print(f"false alarm: {row['id']}, {rule} at Figure {place + 1}: {name} {source}")
+                if not hits:
+                    print(f"missed: {row['id']}, {rule} at Figure {place + 1}")
+    for rule in sorted({*planted_count, *alarms}):
+        low, high = proportion_confint(found_count[rule], planted_count[rule], method="wilson")
+        share = f"{100 * found_count[rule] / max(planted_count[rule], 1):.1f} ({100 * low:.1f}–{100 * high:.1f})"
+        print(f"| `{rule}` | {planted_count[rule]:,} | {found_count[rule]:,} | {share} | {alarms[rule]} |")
+
+
 def timed(folder: Path) -> None:
     """The command as a whole, the best of five runs."""
     seconds, busy = [], []
@@ -225,14 +409,18 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--data", type=Path, default=os.environ.get("ICONOTEXT_DATA"), help="the folder with originals/"
+        "--data", type=Path, default=os.environ.get("ICONOTEXT_DATA"), help="the folder with originals/ and documents/"
     )
-    parser.add_argument("--each", type=int, default=3, help="pictures of each document that get faults")
+    parser.add_argument("--each", type=int, default=3, help="pictures of each original that get faults")
+    parser.add_argument("--format", help="plant only the faults of figures, in this format")
+    parser.add_argument("--documents", type=int, default=229, help="textbook sections that get faults")
     given = parser.parse_args()
     folder = given.data / "originals"
-    originals = [path for path in sorted(folder.rglob("*")) if path.suffix in (".md", ".html", ".qmd")]
-    measure(originals, given.each)
-    timed(folder)
+    big = max(folder.rglob("*.jpg"), key=lambda path: path.stat().st_size)
+    measure_figures(given.data / "documents/textbook", big, given.format or "html", given.documents)
+    if not given.format:
+        measure([path for path in sorted(folder.rglob("*")) if path.suffix in (".md", ".html", ".qmd")], given.each)
+        timed(folder)
 
 
 if __name__ == "__main__":

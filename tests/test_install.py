@@ -310,3 +310,7 @@ def test_a_package_of_somebody_else_adds_to_the_open_tables(core, wheel, place):
         )
         assert json.loads(named)[0]["links"][0]["evidence"]["file_name"] > 0
         assert "unlinked" in run(python, "-m", "iconotext", "--help", folder=place)
+        (place / "day.journal").write_text("Our cat sits still.\n@ DSC_0001.jpg Our cat\n")
+        checking = ("check", "day.journal", "--rules", "journal", "--baseline", "known.json", "--write-baseline")
+        run(python, "-m", "iconotext", *checking, folder=place)
+        assert '"journal-camera"' in (place / "known.json").read_text()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -93,17 +94,58 @@ def test_the_action_runs_the_program(tmp_path, settings, status):
 
 @pytest.mark.slow
 @pytest.mark.install
-def test_the_distribution_is_light_and_runs(tmp_path):
+def test_the_action_installs_what_it_runs_and_it_is_light(tmp_path):
     write_documents(tmp_path)
-    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", tmp_path / "dist"]
-    run(*build, ROOT / "packaging/check", folder=tmp_path, expected=0)
-    (wheel,) = (tmp_path / "dist").glob("*.whl")
-    run(sys.executable, "-m", "venv", "--without-pip", tmp_path / "env", folder=tmp_path, expected=0)
-    python = tmp_path / "env/bin/python"
-    run(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", wheel, folder=tmp_path, expected=0)
-    (packages,) = (tmp_path / "env/lib").glob("python3*/site-packages")
+    steps = {step["name"]: step for step in yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"]}
+    given = {
+        "ACTION": ROOT,
+        "PATHS": "docs",
+        "ARGUMENTS": "--json",
+        "BASELINE": "",
+        "SARIF": "",
+        "RUNNER_TEMP": tmp_path,
+    }
+    environment = [f"{name}={value}" for name, value in given.items()]
+    path = f"PATH={Path(sys.executable).parent}:{os.environ['PATH']}"
+    shell = ["env", path, *environment, "bash", "-eo", "pipefail", "-c"]
+    run(*shell, steps["Install"]["run"], folder=tmp_path, expected=0)
+    printed = run(*shell, steps["Check"]["run"], folder=tmp_path, expected=1)
+    assert [row["rule"] for row in json.loads(printed)] == ["alt-placeholder", "alt-missing"]
+    (packages,) = (tmp_path / "iconotext-check/lib").glob("python3*/site-packages")
     brought = {path.name for path in packages.iterdir()}
     assert not brought & {"numpy", "onnxruntime", "PIL", "typer", "rich", "trafilatura"}
-    assert sum(path.stat().st_size for path in packages.rglob("*") if path.is_file()) < 30 * MEGABYTE
-    printed = run(tmp_path / "env/bin/iconotext-check", "docs", "--json", folder=tmp_path, expected=1)
-    assert [row["rule"] for row in json.loads(printed)] == ["alt-placeholder", "alt-missing"]
+    tools = ("pip", "setuptools", "pkg_resources")  # which venv brings
+    files = [file for file in packages.rglob("*") if file.is_file()]
+    own = [file for file in files if not file.relative_to(packages).parts[0].startswith(tools)]
+    assert sum(file.stat().st_size for file in own) < 36 * MEGABYTE
+    for name, text in OTHERS.items():  # every format that it reads, with what was installed alone
+        (tmp_path / name).write_text(text)
+        program = tmp_path / "iconotext-check/bin/iconotext-check"
+        assert "reference-missing" in run(program, name, "--rules", "reference", folder=tmp_path, expected=1)
+
+
+TWO = "Text on the tram.\n\n{}\n\nAs Figure 3 shows.\n\n{}\n"
+OTHERS = {
+    "a.rst": TWO.format(*(f".. figure:: {n}.png\n\n   Figure {n}: A tram" for n in (1, 2))),
+    "a.adoc": TWO.format(*(f".Figure {n}: A tram\nimage::{n}.png[x]" for n in (1, 2))),
+    "a.qmd": TWO.format(*(f"![x]({n}.png)\n\n*Figure {n}: A tram*" for n in (1, 2))),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.install
+def test_pre_commit_installs_the_hook_of_the_guide_and_runs_it(tmp_path):
+    write_documents(tmp_path)
+    block = re.search(r"^```yaml\n(repos:.*?)^```$", (ROOT / "docs/check.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert block is not None
+    config = block[1].replace(
+        "additional_dependencies: [iconotext-check]", f"additional_dependencies: [{ROOT / 'packaging/check'}]"
+    )
+    (tmp_path / ".pre-commit-config.yaml").write_text(config)
+    run("git", "init", "--quiet", folder=tmp_path, expected=0)
+    run("git", "add", ".", folder=tmp_path, expected=0)
+    home = f"PRE_COMMIT_HOME={tmp_path / 'home'}"
+    hook = ["env", home, sys.executable, "-m", "pre_commit", "run", "--all-files"]
+    printed = run(*hook, folder=tmp_path, expected=1)
+    assert "alt-placeholder" in printed
+    assert "alt-missing" in printed

@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated
 
 import numpy as np
 import typer
 
 from iconotext import Document, LinkedDocument, Linker, ReadSettings, read
+from iconotext.check import CheckSettings, Page, Picture, Rule
 from iconotext.evidence.kinds import EvidenceKind
 from iconotext.read.blocks import Block, Flow, FlowImage
 from iconotext.read.format import DocumentFormat
@@ -51,6 +52,15 @@ FILE_NAME = EvidenceKind(
     function="iconotext_journal:file_names",
     weight=2.0,
 )
+
+
+def camera_name(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
+    """Find pictures that are still called as the camera called them."""
+    name = PurePosixPath(picture.source).name
+    return f"{name} is the camera's name: call it after what it shows" if name.startswith("DSC_") else None
+
+
+CAMERA = Rule("journal-camera", "warning", "A picture has the name that the camera gave it.", camera_name)
 
 
 def csv_lines(documents: Iterable[LinkedDocument], folder: Path) -> Iterator[str]:

@@ -8,9 +8,10 @@ from iconotext.system.lazy import lazy
 
 if TYPE_CHECKING:
     from iconotext.check.audit import Checked, check
+    from iconotext.check.page import Page, Picture, Reference
     from iconotext.check.rules import CheckSettings, Finding, Rule
 
-__all__ = ["CheckSettings", "Checked", "Finding", "Rule", "check"]
+__all__ = ["CheckSettings", "Checked", "Finding", "Page", "Picture", "Reference", "Rule", "check"]
 
 __getattr__, __dir__ = lazy(
     __name__,
@@ -18,6 +19,9 @@ __getattr__, __dir__ = lazy(
         "CheckSettings": "iconotext.check.rules",
         "Checked": "iconotext.check.audit",
         "Finding": "iconotext.check.rules",
+        "Page": "iconotext.check.page",
+        "Picture": "iconotext.check.page",
+        "Reference": "iconotext.check.page",
         "Rule": "iconotext.check.rules",
         "check": "iconotext.check.audit",
     },

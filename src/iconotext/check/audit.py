@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import quote
 
 from iconotext import __version__
-from iconotext.check.page import Files, Page, Picture, read_page
+from iconotext.check.page import Files, Page, Picture, read_page, site_names
 from iconotext.check.rules import (
     CheckSettings,
     Finding,
@@ -81,6 +81,7 @@ def check(
     failures: list[Failure] = []
     pictures = 0
     start_worker()
+    site_names.cache_clear()  # files may have changed since an earlier check
     for path, folder in documents:
         try:
             row = suffix_format(path)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from iconotext.check.language import words
 from iconotext.check.page import FIGURE_NAME, Number, Page, Passage, Picture, Reference, number, quoted, shown
 from iconotext.errors import ImageError
-from iconotext.evidence.labels import pointer, unlabelled
+from iconotext.evidence.labels import cited_labels, is_caption, own_labels, pointer, unlabelled
 from iconotext.plain_text import data_size
 from iconotext.read.address import MADE_BY_CODE, ON_THE_WEB, REMOTE, SCHEME
 
@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from iconotext.check.rules import CheckSettings
 
 NEAR = 2
-"""Blocks around a picture in which "the figure below" or "this picture" may mean it."""
+"""Passages before and after a picture in which "the figure below" or "this picture" may mean it."""
+
+MIN_SIDE = 64
+"""Pixels that both sides of a picture have unless it is an icon."""
 
 WASTE = 10
 """Pixels of a file for each pixel at which it is shown, from which they are wasted: three times as sharp as a screen
@@ -80,6 +83,28 @@ def _elsewhere(page: Page, name: Number | str) -> bool:
     return page.files is not None and (isinstance(name, str) or "." in text) and page.files.is_elsewhere(text)
 
 
+def _is_pointed_at(page: Page, picture: Picture) -> bool:
+    """Whether a passage says "the figure below" near a picture, leads to it with a colon, or seems to cite it."""
+    at = bisect_left([passage.block for passage in page.passages], picture.block)
+    near = page.passages[max(at - NEAR, 0) : at + NEAR + 1]  # one of them may be the picture's own block
+    if any(pointer(passage.text) for passage in near):
+        return True
+    if any(passage.text.rstrip().endswith((":", "：")) for passage in page.passages[max(at - 1, 0) : at]):
+        return True
+    names = [name for name in picture.anchors if FIGURE_NAME.match(name)]
+    if any(name in passage.text for name in names for passage in page.passages):
+        return True
+    labels = (
+        label for passage in page.passages for label in cited_labels(passage.text, doubtful=True)[_own(passage) :]
+    )
+    return not {number(label) for label in picture.labels}.isdisjoint(map(number, labels))
+
+
+def _own(passage: Passage) -> int:
+    """The number of labels with which a passage begins, if it is a caption."""
+    return len(own_labels(passage.text)) if is_caption(passage.text) else 0
+
+
 @lru_cache(2)
 def _refers(page: Page) -> bool:
     """Whether a document refers to any of the figures that it numbers or names."""
@@ -92,17 +117,16 @@ def unmentioned(picture: Picture, page: Page, settings: CheckSettings) -> str | 
         return None
     if not _refers(page):
         return None
-    near = (each for each in page.passages if abs(each.block - picture.block) <= NEAR)
-    if any(pointer(passage.text) for passage in near) or any(_elsewhere(page, name) for name in names):
+    if _is_pointed_at(page, picture) or any(_elsewhere(page, name) for name in names):
         return None
     return f"the text refers to other figures but never to {_title(picture)}: say in it what the figure shows"
 
 
 def missing(reference: Reference, page: Page, settings: CheckSettings) -> str | None:
     name = reference.target
-    if name is not None:
-        if not FIGURE_NAME.match(name) or name in page.named or page.defines(name) or _elsewhere(page, name):
-            return None
+    if name is not None and (name in page.named or page.defines(name) or _elsewhere(page, name)):
+        return None
+    if name is not None and FIGURE_NAME.match(name):
         return f"no figure has the name {quoted(name)} to which the text refers: name the right one"
     if reference.label is None or _is_there(reference.label.family, reference.label.number, page):
         return None
@@ -176,7 +200,10 @@ def _out_of_order(page: Page) -> dict[int, str]:
     """Index of a picture to what is wrong with the place of its number: as few as possible."""
     wrong = {}
     for whole in _counts(page):
-        count = list({n: (n, own) for n, own in reversed(whole)}.values())[::-1]  # each number where it is used first
+        firsts: dict[int, Picture] = {}
+        for n, own in whole:
+            firsts.setdefault(n, own)
+        count = list(firsts.items())
         rising = _rising([n for n, _ in count])
         for at, (n, own) in enumerate(count):
             if at not in rising:
@@ -250,6 +277,11 @@ def _words_between(page: Page, picture: Picture, passage: Passage) -> int:
     return max(page.words_before[last] - page.words_before[first + 1], 0) if first < last else 0
 
 
+def _is_icon(page: Page, picture: Picture) -> bool:
+    size = None if page.files is None else page.files.size(picture)
+    return size is not None and min(size) < MIN_SIDE
+
+
 @lru_cache(2)
 def _first_captioned(page: Page) -> dict[tuple[str, ...], Picture]:
     """Caption without its label, as words, to the first picture with it."""
@@ -261,8 +293,10 @@ def _first_captioned(page: Page) -> dict[tuple[str, ...], Picture]:
 
 def same_caption(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
     own = words(unlabelled(picture.caption or ""))
-    first = _first_captioned(page).get(tuple(own)) if own else None
-    if first is None or set(first.sources) & set(picture.sources):
+    if sum(any(map(str.isalpha, word)) for word in own) < 2 or _is_icon(page, picture):
+        return None  # "50 %", or a button below a caption
+    first = _first_captioned(page)[tuple(own)]
+    if set(first.sources) & set(picture.sources):
         return None
     together = page.pictures[first.index : picture.index + 1]
     if all(each.caption == first.caption for each in together):

@@ -388,14 +388,14 @@ class Files:
 
     def is_elsewhere(self, name: str) -> bool:
         """Return whether another document of the site has a figure's identifier, or a number such as 3.2."""
-        return bool(_site_names(self._site, self._path.suffix).get(name, set()) - {self._path.resolve()})
+        return bool(site_names(self._site, self._path.suffix).get(name, set()) - {self._path.resolve()})
 
 
 _NAMES = re.compile(rb"(?:fig|figure|abb)[-:_.][\w:.-]*\w|(?<=[A-Za-z.;])\W{1,3}(\d+(?:[.\-]\d+)+)", re.IGNORECASE)
 
 
 @lru_cache(2)
-def _site_names(site: Path, suffix: str) -> dict[str, set[Path]]:
+def site_names(site: Path, suffix: str) -> dict[str, set[Path]]:
     """Return the identifiers of figures, and numbers with that of a chapter, to the files of one kind with them."""
     names: dict[str, set[Path]] = defaultdict(set)
     for file, _ in islice(find_documents([site], suffixes={suffix.lower()}), MAX_FILES):

@@ -130,19 +130,23 @@ def is_caption(text: str) -> bool:
     return _COLON.match(start.string, end) is not None
 
 
-def cited_labels(text: str) -> tuple[Label, ...]:
+def cited_labels(text: str, *, doubtful: bool = False) -> tuple[Label, ...]:
     """Return the labels that a sentence cites, in order, with ranges and lists spelled out.
 
-    Figures of other documents are left out.
+    Args:
+        doubtful: Whether to return also figures of other documents ('Figure 3 of [12]'), and what may be a verb.
     """
-    return tuple(_cited(text)) if _NUMERAL.search(text) else ()
+    return tuple(_cited(text, doubtful)) if _NUMERAL.search(text) else ()
 
 
-def _cited(text: str) -> Iterator[Label]:
+def _cited(text: str, doubtful: bool) -> Iterator[Label]:
     at = 0
     while (start := _START.search(text, at)) is not None:
         labels, at = _numbers(text, start)
         at = max(at, start.end())
+        if doubtful:
+            yield from labels
+            continue
         before = text[max(0, start.start() - BEFORE) : start.start()]
         if start.group()[0].islower() and _VERB_BEFORE.search(before) and start.group("figure"):
             continue
