@@ -135,9 +135,15 @@ def test_a_reference_that_leads_to_another_figure(found):
 
 
 def test_the_same_caption(found):
-    assert found(f"{figure(1)}Text.\n\n<figure><img src='b.png'><figcaption>A tram a</figcaption></figure>") == [
-        ("caption-duplicate", 7, "b.png")
-    ]
+    plain = "<figure><img src='{}.png'><figcaption>A tram here</figcaption></figure>\n\n"
+    assert found(f"{plain.format('a')}Text.\n\n{plain.format('b')}") == [("caption-duplicate", 5, "b.png")]
+    between = "<figure><img src='c.png'><figcaption>After it</figcaption></figure>\n\n"
+    assert found(f"{plain.format('a')}{between}{plain.format('b')}{between}") == []  # pairs built alike
+    assert found(f"{plain.format('a')}# Two\n\n{plain.format('b')}") == []
+    labelled = f"{figure(1, 'a', 'At')}{figure(2, 'b', 'A boat')}{figure(3, 'c', 'At')}".replace(
+        "At a<", "At it<"
+    ).replace("At c<", "At it<")
+    assert found(labelled) == [("caption-duplicate", 11, "c.png")]
     assert found("<figure><img src='a.png'><img src='b.png'><figcaption>Two trams</figcaption></figure>") == []
 
 

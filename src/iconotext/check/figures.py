@@ -41,6 +41,8 @@ _CONTINUED = re.compile(
     r"\b(?:cont|contd|continued|fortsetzung|forts|suite|continuación|segue|vervolg)\b", re.IGNORECASE
 )
 
+_HERE = re.compile(r"\bhere (?:is|are)\b|\bthese (?:images|pictures|figures|plots|graphs)\b", re.IGNORECASE)
+
 _TEXT_OF_CODE = re.compile(r"[{}<>$*`]|\(\(|%\w+%")
 """Signs of an address that a program completes."""
 
@@ -87,7 +89,7 @@ def _is_pointed_at(page: Page, picture: Picture) -> bool:
     """Whether a passage says "the figure below" near a picture, leads to it with a colon, or seems to cite it."""
     at = bisect_left([passage.block for passage in page.passages], picture.block)
     near = page.passages[max(at - NEAR, 0) : at + NEAR + 1]  # one of them may be the picture's own block
-    if any(pointer(passage.text) for passage in near):
+    if any(pointer(passage.text) or _HERE.search(passage.text) for passage in near):
         return True
     if any(passage.text.rstrip().endswith((":", "：")) for passage in page.passages[max(at - 1, 0) : at]):
         return True
@@ -164,6 +166,11 @@ def leads_elsewhere(reference: Reference, page: Page, settings: CheckSettings) -
     return f"{quoted(reference.source)} leads to {shown(there[0])}: correct the number or the link"
 
 
+def _is_headed(page: Page, before: Picture, picture: Picture) -> bool:
+    """Whether a heading stands between two pictures."""
+    return bisect_left(page.headings, picture.block) > bisect_left(page.headings, before.block)
+
+
 @lru_cache(2)
 def _counts(page: Page) -> list[list[tuple[int, Picture]]]:
     """Figures that are numbered in the same way, in reading order, each once.
@@ -172,21 +179,14 @@ def _counts(page: Page) -> list[list[tuple[int, Picture]]]:
     """
     open_: dict[Number, list[tuple[int, Picture]]] = {}
     counts: list[list[tuple[int, Picture]]] = []
-    headings = [passage.block for passage in page.passages if passage.kind == "heading"]
-
-    def is_headed(before: Picture, picture: Picture) -> bool:
-        return bisect_left(headings, picture.block) > bisect_left(headings, before.block)
-
     for picture in page.pictures:
         for label in picture.labels[:1]:
             chapter, _, last = label.number.rpartition(".")
             if not last.isdigit():
                 continue
             count = open_.get((label.family, chapter))
-            headed = count is not None and bisect_left(headings, picture.block) > bisect_left(
-                headings, count[-1][1].block
-            )
-            if count is None or (last == "1" and headed and not chapter and count[-1][0] != 1):
+            anew = last == "1" and not chapter
+            if count is None or (anew and count[-1][0] != 1 and _is_headed(page, count[-1][1], picture)):
                 count = open_[label.family, chapter] = []
                 counts.append(count)
             again = count and count[-1][0] == int(last)
@@ -283,11 +283,11 @@ def _is_icon(page: Page, picture: Picture) -> bool:
 
 
 @lru_cache(2)
-def _first_captioned(page: Page) -> dict[tuple[str, ...], Picture]:
-    """Caption without its label, as words, to the first picture with it."""
-    firsts: dict[tuple[str, ...], Picture] = {}
+def _first_captioned(page: Page) -> dict[tuple[bool | str, ...], Picture]:
+    """Whether a caption has a label, and its other words, to the first picture with it."""
+    firsts: dict[tuple[bool | str, ...], Picture] = {}
     for picture in page.pictures:
-        firsts.setdefault(tuple(words(unlabelled(picture.caption or ""))), picture)
+        firsts.setdefault((bool(picture.labels), *words(unlabelled(picture.caption or ""))), picture)
     return firsts
 
 
@@ -295,12 +295,15 @@ def same_caption(picture: Picture, page: Page, settings: CheckSettings) -> str |
     own = words(unlabelled(picture.caption or ""))
     if sum(any(map(str.isalpha, word)) for word in own) < 2 or _is_icon(page, picture):
         return None  # "50 %", or a button below a caption
-    first = _first_captioned(page)[tuple(own)]
+    first = _first_captioned(page)[bool(picture.labels), *own]
     if set(first.sources) & set(picture.sources):
         return None
     together = page.pictures[first.index : picture.index + 1]
-    if all(each.caption == first.caption for each in together):
+    text_between = any(first.block < passage.block < picture.block for passage in page.passages)
+    if not text_between and all(each.caption == first.caption for each in together):
         return None  # one caption for all of them
+    if not picture.labels and (len(together) > 2 or _is_headed(page, first, picture)):
+        return None  # pairs of pictures that are built alike, with "Before" and "After" in each
     text = quoted(picture.caption or "")
     return f"another picture ({_where(page, first)}) has the same caption {text}: say what is different"
 

@@ -322,7 +322,12 @@ class Page:
         """Whether the file gives something that is no picture this identifier."""
         names = re.escape(name)
         defined = rf"""(?:\b(?:id|name|label)\s*[=:]\s*["']?|\{{\s*#|label\{{|\[\[|\[#|:name:\s*|_|<){names}(?![\w-])"""
-        return self.text is not None and re.search(defined, self.text) is not None
+        return self.text is not None and re.search(defined, self.text, re.IGNORECASE) is not None
+
+    @cached_property
+    def headings(self) -> list[int]:
+        """The blocks of the headings."""
+        return [passage.block for passage in self.passages if passage.kind == "heading"]
 
     @cached_property
     def words_before(self) -> list[int]:
