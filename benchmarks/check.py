@@ -34,7 +34,7 @@ from itertools import starmap
 from pathlib import Path
 from typing import Any
 
-import pypandoc
+import pypandoc  # type: ignore[import-untyped]  # it has no types
 from statsmodels.stats.proportion import proportion_confint
 
 from iconotext.check.audit import check_page

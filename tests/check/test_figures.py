@@ -213,7 +213,10 @@ def test_rules_and_groups_are_chosen(found):
 def test_a_rule_of_another_package_that_fails_is_named(found, monkeypatch):
     from iconotext.check import rules
 
-    broken = rules.Rule("own-broken", "error", "Fails.", lambda picture, page, settings: 1 / 0)
+    def fail(picture, page, settings):
+        raise ZeroDivisionError
+
+    broken = rules.Rule("own-broken", "error", "Fails.", fail)
     monkeypatch.setattr(rules, "plugins", lambda group, kind: (broken,))
     with pytest.raises(SettingError, match="the rule own-broken failed: ZeroDivisionError"):
         found("![x](a.png)")
