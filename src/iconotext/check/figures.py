@@ -126,11 +126,14 @@ def unmentioned(picture: Picture, page: Page, settings: CheckSettings) -> str | 
 
 def missing(reference: Reference, page: Page, settings: CheckSettings) -> str | None:
     name = reference.target
+    is_named = name is not None and FIGURE_NAME.match(name)
+    if not is_named and (reference.label is None or _is_there(reference.label.family, reference.label.number, page)):
+        return None
     if name is not None and (name in page.named or page.defines(name) or _elsewhere(page, name)):
         return None
-    if name is not None and FIGURE_NAME.match(name):
+    if name is not None and is_named:
         return f"no figure has the name {quoted(name)} to which the text refers: name the right one"
-    if reference.label is None or _is_there(reference.label.family, reference.label.number, page):
+    if reference.label is None:
         return None
     own = number(reference.label)
     return None if _elsewhere(page, own) else f"there is no {reference.source}: add the figure, or name the right one"

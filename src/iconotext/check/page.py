@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import struct
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -260,9 +260,11 @@ class Page:
         """The references of all passages and captions, in reading order."""
         references = []
         for passage in sorted([*self.passages, *self.captions], key=lambda each: each.block):
+            linked: set[Label | None] = set()
             for text, target in passage.links:
-                references.append(Reference(passage, next(iter(cited_labels(text)), None), target, text.strip()))
-            linked = {reference.label for reference in references if reference.passage is passage}
+                label = next(iter(cited_labels(text)), None)
+                linked.add(label)
+                references.append(Reference(passage, label, target, text.strip()))
             for label in dict.fromkeys(passage.cited):
                 if label not in linked:
                     references.append(Reference(passage, label, None, shown(label)))
@@ -299,15 +301,22 @@ class Page:
         passage = subject.passage if isinstance(subject, Reference) else subject
         if self.text is None:
             return Place(self.path, heading=passage.heading)
-        ends = [(p.block, p.place.at) for p in self.pictures if p.place.at is not None]
-        start = max((at for block, at in ends if block < passage.block), default=0)
-        end = min((at for block, at in ends if block > passage.block and at > start), default=len(self.text))
+        before = bisect_left(self._marks, (passage.block, 0))
+        behind = bisect_left(self._marks, (passage.block + 1, 0))
+        start = self._marks[before - 1][1] if before else 0
+        end = self._marks[behind][1] if behind < len(self._marks) else len(self.text)
+        end = end if end > start else len(self.text)
         first = _WORD.findall(passage.text[:200])[:FIRST_WORDS]
         for count in range(len(first), 0, -1):
             pattern = re.compile(r"\b" + _BETWEEN.join(map(re.escape, first[:count])))
             if match := pattern.search(self.text, start, end):
                 return _place(self.path, self.text, self._within(subject, match.start(), end))
         return Place(self.path)
+
+    @cached_property
+    def _marks(self) -> list[tuple[int, int]]:
+        """Block and position of the pictures whose position is known."""
+        return [(p.block, p.place.at) for p in self.pictures if p.place.at is not None]
 
     def _within(self, subject: Reference | Passage, at: int, end: int) -> int:
         """Return where a passage that begins at ``at`` has a reference; ``at`` if it is not seen there."""
