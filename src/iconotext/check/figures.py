@@ -43,6 +43,9 @@ _CONTINUED = re.compile(
 
 _HERE = re.compile(r"\bhere (?:is|are)\b|\bthese (?:images|pictures|figures|plots|graphs)\b", re.IGNORECASE)
 
+_SIDES = frozenset("left right top bottom middle center links rechts oben unten mitte".split())
+"""First words of a caption that speaks of a part of its picture."""
+
 _TEXT_OF_CODE = re.compile(r"[{}<>$*`]|\(\(|%\w+%")
 """Signs of an address that a program completes."""
 
@@ -305,7 +308,7 @@ def same_caption(picture: Picture, page: Page, settings: CheckSettings) -> str |
     text_between = any(first.block < passage.block < picture.block for passage in page.passages)
     if not text_between and all(each.caption == first.caption for each in together):
         return None  # one caption for all of them
-    if not picture.labels and (len(together) > 2 or _is_headed(page, first, picture)):
+    if not picture.labels and (len(together) > 2 or own[0] in _SIDES or _is_headed(page, first, picture)):
         return None  # pairs of pictures that are built alike, with "Before" and "After" in each
     text = quoted(picture.caption or "")
     return f"another picture ({_where(page, first)}) has the same caption {text}: say what is different"
