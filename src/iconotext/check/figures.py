@@ -299,7 +299,7 @@ def _first_captioned(page: Page) -> dict[tuple[bool | str, ...], Picture]:
 
 def same_caption(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
     own = words(unlabelled(picture.caption or ""))
-    if sum(any(map(str.isalpha, word)) for word in own) < 2 or _is_icon(page, picture):
+    if sum(any(map(str.isalpha, word)) for word in own) < 2 or (not picture.labels and _is_icon(page, picture)):
         return None  # "50 %", or a button below a caption
     first = _first_captioned(page)[bool(picture.labels), *own]
     if set(first.sources) & set(picture.sources):
