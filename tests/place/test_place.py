@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from iconotext import Document, Image, Linker, LinkSettings, Sentence, read
+from iconotext import Document, Image, Linker, LinkSettings, ReadSettings, Sentence, read
 from iconotext.errors import DocumentError, SettingError
 from iconotext.excerpts import Chunk
 from iconotext.place.output import markdown, placed, save
@@ -177,6 +177,20 @@ def test_files_without_pictures_are_refused(tmp_path, name, content, message):
     (tmp_path / name).write_text(content, encoding="utf-8")
     with pytest.raises(DocumentError, match=message):
         pictures_of([tmp_path / name], lambda documents: iter(()))
+
+
+def test_with_a_root_json_names_no_files_elsewhere(linker, original, tmp_path):
+    (tmp_path / "inside").mkdir()
+    rows = "\n".join(json.dumps(row(chunk)) for chunk in linker.link(original).chunks(10))
+    (tmp_path / "inside" / "chunks.jsonl").write_text(rows, encoding="utf-8")
+    (tmp_path / "inside" / "linked.json").write_text(json.dumps(json_object(linker.link(original))), encoding="utf-8")
+    (tmp_path / "inside" / "link.png").symlink_to(tmp_path / "tram.png")
+    for name in ("chunks.jsonl", "linked.json", "link.png", "."):
+        images = pictures_of(
+            [tmp_path / "inside" / name], lambda documents: iter(()), ReadSettings(root=tmp_path / "inside")
+        )
+        assert {image.file for image in images} == {None}
+        assert all("outside the folder inside/" in (image.problem or "") for image in images)
 
 
 def test_a_chunk_without_links_is_the_context_of_its_pictures(linker, original):
