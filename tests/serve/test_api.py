@@ -138,18 +138,18 @@ def test_what_cannot_be_answered_says_why(server, article):
         ("x", "../x.png: its name leads out of the folder that was sent (..)"),
         ("good", None),
     ]
-    assert [each["source"] for each in send(server, led, "alt-text?draft=false")["failed"]] == ["../x.png"]
+    assert [each["source"] for each in send(server, led, "check")["failed"]] == ["../x.png"]
     assert "leads out" in refused(led, "context")
     mixed = {"x/good.md": b"# Good\n\nA sentence.\n", "x/bad.pdf": b"%PDF-1.7 broken"}
     assert [each.get("error") is not None for each in send(server, mixed, "link")] == [True, False]
     assert "bad.pdf" in refused(mixed, "chunks")
-    assert [each["source"] for each in send(server, mixed, "alt-text")["failed"]] == ["x/bad.pdf"]
+    assert [each["source"] for each in send(server, mixed, "check?draft=true")["failed"]] == ["x/bad.pdf"]
     assert not any((server.data / "asked").iterdir())
 
 
 def test_nothing_of_this_machine_comes_back(server):
     text = f"# A\n\nA sentence.\n\n![x]({server.data / 'key'})\n\n![y](../../key)\n\n![z](/key)\n\n![p](/etc/passwd)\n"
-    for path in ("link", "context", "chunks", "alt-text"):
+    for path in ("link", "context", "chunks", "check", "place?text=a.md"):
         answer = server.send({"a.md": text.encode()}, f"/v1/{path}")
         assert answer.status == 200
         assert server.key not in answer.body.decode()
