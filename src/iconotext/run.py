@@ -256,17 +256,19 @@ def habits_of(
     placed: dict[str, list[tuple[str, PlaceEvidence, Document | None]]] = {}
     matches: dict[str, list[NDArray[np.float64]]] = {}
     for each in documents:
-        if isinstance(each, EncodedText) and each.places is not None:
+        if isinstance(each, EncodedText):
             document, name = each.document, collection_of(each.document)
-            placed.setdefault(name, []).append((document.id, each.places, document if document.id in judged else None))
+            if each.places is not None:
+                edited = document if document.id in judged else None
+                placed.setdefault(name, []).append((document.id, each.places, edited))
             if each.matches is not None:
                 matches.setdefault(name, []).append(each.matches)
     if silent is None:
         silent = {name: silent_share(*np.concatenate(several, axis=1)) for name, several in matches.items()}
     habits = {}
-    for name, several in placed.items():
+    for name in {**placed, **matches}:
         share = silent.get(name, 0.0)
-        places = [(key, _judged(own.mixed(share), document, judged)) for key, own, document in several]
+        places = [(key, _judged(own.mixed(share), document, judged)) for key, own, document in placed.get(name, ())]
         habits[name] = replace(infer_habit(places), judged=judged, silent=share)
     return habits
 

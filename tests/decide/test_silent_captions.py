@@ -136,6 +136,16 @@ def test_a_run_finds_out_whether_captions_belong_to_their_documents(linker, shuf
         assert habit.digest != replace(habit, silent=0.0).digest
 
 
+def test_captions_are_judged_where_no_document_has_places(linker):
+    documents = collection(shuffled=True)
+    placeless = [
+        replace(document, images=tuple(replace(image, position=None) for image in document.images))
+        for document in documents
+    ]
+    (habit,) = linker.habits(placeless).values()
+    assert habit.silent == linker.habits(documents)["book"].silent > 0.5
+
+
 def test_a_document_alone_keeps_the_weights_that_were_fitted(linker):
     (document, *_) = collection(shuffled=True)
     (habit,) = linker.habits([document]).values()
