@@ -352,7 +352,7 @@ class Files:
     """Looks up the files of a document's pictures, each once, and names in the other documents of its site."""
 
     def __init__(self, path: Path, within: Path, reading: ReadSettings) -> None:
-        self._path = path
+        self._path, self._within = path, within.resolve()
         self._addresses = Addresses(path, within, reading)
         self._site = site_folder(path, within, reading)
         self.has_root = reading.root is not None or any((self._site / marker).exists() for marker in SITE_MARKERS)
@@ -394,9 +394,9 @@ class Files:
         return len(file) if isinstance(file, bytes) else file.stat().st_size
 
     def names_beside(self, source: str) -> list[str]:
-        """Return the names of the files in the folder of an address, relative to the document."""
+        """Return the names of the files in the folder of an address, if documents may have pictures there."""
         folder = (self._path.parent / unquote(source)).parent
-        if not folder.resolve().is_relative_to(self._site) or not folder.is_dir():
+        if not folder.resolve().is_relative_to(self._within) or not folder.is_dir():
             return []
         return sorted(file.name for file in islice(folder.iterdir(), MAX_FILES))
 

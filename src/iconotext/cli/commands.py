@@ -143,7 +143,7 @@ SHOWN = {
     "context": "words output evidence relations root include exclude fetch json prompt model",
     "chunks": "words output evidence relations root include exclude fetch json model quiet",
     "place": "min-confidence most output json evidence root include exclude fetch model",
-    "check": "rules skip far empty max-length root include exclude json sarif baseline write-baseline",
+    "check": "rules skip far empty root include exclude json sarif baseline write-baseline",
     "alt-text draft": "captioner captioner-model allow-remote max-pictures replace write accept from yes json exclude",
     "serve": "root data library study write captioner captioner-model host port allow model",
     "evaluate": "split evidence compare results json protocol pool refine force download",
