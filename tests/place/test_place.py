@@ -73,18 +73,22 @@ RIGHT = {
 }
 
 
-@pytest.mark.parametrize("source", ["document", "linked", "json", "chunks", "chunks.jsonl", "contexts.jsonl", "folder"])
+@pytest.mark.parametrize(
+    "source", ["document", "linked", "json", "chunks", "chunks.jsonl", "list.jsonl", "contexts.jsonl", "folder"]
+)
 def test_pictures_come_from_every_source(linker, original, tmp_path, source):
     linked = linker.link(original)
     rows = {
         "chunks.jsonl": [row(chunk) for chunk in linked.chunks(10)],
+        "list.jsonl": [row(chunk) for chunk in linked.chunks(10)],  # as a terminal prints it with --json
         "contexts.jsonl": [row(context) for context in contexts(linked)],
     }
     given = {"document": [original], "linked": [linked], "chunks": linked.chunks(10), "folder": [tmp_path]}.get(source)
     if given is None:
         file = tmp_path / f"rows-{source}" if source in rows else tmp_path / "linked.json"
         lines = rows.get(source) or [[json_object(linked)]]
-        file.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+        text = json.dumps(lines, indent=1) if source == "list.jsonl" else "\n".join(map(json.dumps, lines))
+        file.write_text(text, encoding="utf-8")
         given = [file]
     placed_ = linker.place(ANSWER, given, BY_TEXTS)
     assert sentences_of(placed_) == RIGHT

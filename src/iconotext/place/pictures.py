@@ -184,7 +184,8 @@ def _of_rows(path: Path, link: LinkAll, settings: ReadSettings) -> Iterator[tupl
         raise DocumentError(f"{path}: cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise DocumentError(f"{path}: not UTF-8, as JSON is") from error
-    lines = text.splitlines() if path.suffix.lower() == ".jsonl" else [text]
+    in_lines = path.suffix.lower() == ".jsonl" and not text.lstrip().startswith("[")  # a list is what --json prints
+    lines = text.splitlines() if in_lines else [text]
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
