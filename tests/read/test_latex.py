@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
+import pypandoc
 import pytest
 
 from iconotext import read
@@ -201,3 +202,13 @@ def test_citations_leave_no_space_before_what_closes_a_sentence(tmp_path, monkey
     texts = [sentence.text for sentence in read(tmp_path / "a.tex").sentences]
     assert texts == ["Trams run.", "As says, they stop (late)."]
     assert ("read in simple form" in caplog.text) == simply
+
+
+def test_pictures_in_the_latex_that_pandoc_writes(tmp_path, picture):
+    picture("cat.jpg")
+    (tmp_path / "cats.md").write_text("A cat sits.\n\n![A cat](cat.jpg)\n\nAnother ![](cat.jpg){height=2cm} sits.\n")
+    pypandoc.convert_file(tmp_path / "cats.md", "latex", outputfile=tmp_path / "cats.tex", extra_args=["-s"])
+    assert "\\sbox\\pandoc@box{#1}" in (tmp_path / "cats.tex").read_text()
+    document = read(tmp_path / "cats.tex")
+    assert [(image.source, image.caption) for image in document.images] == [("cat.jpg", "A cat"), ("cat.jpg", None)]
+    assert [sentence.text for sentence in document.sentences] == ["A cat sits.", "Another sits."]

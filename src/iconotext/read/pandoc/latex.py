@@ -34,6 +34,14 @@ WELL_DEFINED = re.compile(
     r"(?:%[^\n]{0,400})?\n?[ \t]{0,9}[{\\]"
 )
 """Syntax of a definition after ``\\newcommand``."""
+BOXED = re.compile(
+    r"(\\(?:new|renew|provide)command\*?\s{0,9}\{?\\[a-zA-Z@]{1,100})(?=\}?\[1\]\{(?:%[^\n]{0,400})?\s{0,99}\\s(?:ave)?box\b)"
+)
+"""The beginning of a definition that first puts its argument into a box, up to the name's end.
+
+pandoc writes such a one around pictures, and drops boxes when it reads them. Under another name the definition does no
+harm, since pandoc keeps the argument of a command that it does not know.
+"""
 TEX_DEFINED = re.compile(r"\s{0,9}\\(?:[a-zA-Z@]{1,100}|[^a-zA-Z])[^{}\n]{0,200}\{")
 """Syntax of a definition after ``\\def``."""
 TOKEN = re.compile(
@@ -312,7 +320,10 @@ class Source:
 
 
 def join_files(text: str, document: Path, settings: ReadSettings, *, take_in: bool = True) -> Source:
-    """Join a document with its included files, each in its place, without lines that are comments."""
+    """Join a document with its included files, each in its place, without lines that are comments.
+
+    A definition of the user's that pandoc would lose pictures in gets another name (``BOXED``).
+    """
     includes = Includes(document, settings.model_copy(update={"root": document.parent, "allow_outside": False}))
     lines: list[tuple[str, str, int]] = []
     unread: list[str] = []
@@ -356,7 +367,8 @@ def join_files(text: str, document: Path, settings: ReadSettings, *, take_in: bo
                 lines.append((line[end:], file, number))
 
     add(text, "")
-    return Source("\n".join(line for line, _, _ in lines), tuple((file, at) for _, file, at in lines), tuple(unread))
+    joined = BOXED.sub(r"\1Boxed", "\n".join(line for line, _, _ in lines))
+    return Source(joined, tuple((file, at) for _, file, at in lines), tuple(unread))
 
 
 def _words(file: str, number: int) -> str:
