@@ -73,7 +73,7 @@ def test_replies_that_make_no_draft(text, reason):
 
 
 def test_what_is_cut_off_makes_no_draft():
-    assert "it was cut off; --answer-tokens" in outcome("A red tram with its doors op", complete=False).reason
+    assert "it was cut off; answer_tokens=..." in outcome("A red tram with its doors op", complete=False).reason
 
 
 def test_the_same_reply_twice_makes_one_draft():

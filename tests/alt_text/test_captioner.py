@@ -179,7 +179,7 @@ def test_addresses_that_are_refused(url):
     "url", ["http://vision.example/v1", "https://203.0.113.9", "http://192.168.0.7:8080", "http://127.0.0.1.example"]
 )
 def test_another_machine_needs_to_be_allowed(url):
-    with pytest.raises(SettingError, match=r"is another machine: .* --allow-remote allows it"):
+    with pytest.raises(SettingError, match=r"is another machine: .* allow_remote=True allows it"):
         Captioner(CaptionerSettings(url=url, model="seer"))
     captioner = Captioner(CaptionerSettings(url=url, model="seer", allow_remote=True))
     assert captioner.is_remote
@@ -406,7 +406,7 @@ def test_a_picture_that_cannot_be_decoded_is_not_sent(server, made):
 
 @pytest.mark.parametrize("settings", [{"url": None}, {"model": None}])
 def test_address_and_model_belong_together(made, settings):
-    with pytest.raises(SettingError, match="--captioner-model"):
+    with pytest.raises(SettingError, match="give both"):
         made(**settings)
 
 

@@ -13,6 +13,7 @@ LONG = "\n\n".join(
         "# A long walk",
         *(f"Paragraph {n} tells of the walk. It is the {n}th of many." for n in range(60)),
         "![A boat](boat.png)",
+        "This was the walk.",
     ]
 )
 TOP = """(words) => [...document.querySelectorAll("#text [id^=s]")]

@@ -154,7 +154,7 @@ def test_nothing_is_sent_without_the_option(article, server, tmp_path, monkeypat
         (["--captioner-model", "seer"], "--captioner-model is for --captioner URL"),
         (["--max-tokens", 5], "--max-tokens is for --captioner URL"),
         (["--allow-remote"], "--allow-remote is for --captioner URL"),
-        (["--captioner", "http://127.0.0.1:9"], "give --captioner-model, too"),
+        (["--captioner", "http://127.0.0.1:9"], "give both"),
         (["--captioner", "127.0.0.1:9", "--captioner-model", "m"], "--captioner: give an address such as"),
         (["--captioner", "http://u:p@127.0.0.1", "--captioner-model", "m"], "ICONOTEXT_CAPTIONER_KEY"),
     ],

@@ -144,7 +144,7 @@ def cleaned(reply: str, language: str) -> str:
 
 def _useless(text: str, *, complete: bool) -> str | None:
     if not complete:
-        return "it was cut off; --answer-tokens allows more"
+        return "it was cut off; answer_tokens=... allows more"
     if not text:
         return "the model said nothing"
     if text.strip(".") == CANNOT_TELL:

@@ -69,7 +69,7 @@ class CaptionerSettings(BaseModel):
     """Name of the model on the server."""
 
     allow_remote: bool = False
-    """Allow another machine than this one as ``--captioner``."""
+    """Allow a captioner on another machine than this one."""
 
     max_pictures: int = Field(500, ge=0)
     """Most pictures that are sent; stored answers do not count, and 0 takes only these."""
@@ -150,12 +150,12 @@ class Captioner:
         from iconotext.features.cache import cache_folder
 
         if settings.url is None or settings.model is None:
-            raise SettingError("a captioner is an address and the name of a model: give --captioner-model, too")
+            raise SettingError("a captioner is an address and the name of a model: give both")
         parts = urlsplit(settings.url)
         self.host, self.is_remote = parts.hostname or "", not is_loopback(parts.hostname or "")
         if self.is_remote and not settings.allow_remote:
             raise SettingError(
-                f"{self.host} is another machine: pictures and text would leave this one; --allow-remote allows it"
+                f"{self.host} is another machine: pictures and text would leave this one; allow_remote=True allows it"
             )
         self.settings = settings
         self.address = _completions(settings.url)
@@ -328,7 +328,7 @@ class Captioner:
         except (ValueError, LookupError, TypeError) as error:
             raise _Useless("it sent something that is no chat completion") from error
         if reply.tokens is None and self.settings.max_tokens is not None:
-            raise self._error("it does not say how many tokens it takes, so --max-tokens cannot be kept: leave it out")
+            raise self._error("it does not say how many tokens it takes, so max_tokens=... cannot be kept: leave it out")
         return reply
 
     def _file(self, body: bytes) -> Path:
