@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from importlib import import_module
 
-import pypandoc
 import pytest
 
 from iconotext import read
@@ -207,7 +206,9 @@ def test_citations_leave_no_space_before_what_closes_a_sentence(tmp_path, monkey
 def test_pictures_in_the_latex_that_pandoc_writes(tmp_path, picture):
     picture("cat.jpg")
     (tmp_path / "cats.md").write_text("A cat sits.\n\n![A cat](cat.jpg)\n\nAnother ![](cat.jpg){height=2cm} sits.\n")
-    pypandoc.convert_file(tmp_path / "cats.md", "latex", outputfile=tmp_path / "cats.tex", extra_args=["-s"])
+    import_module("pypandoc").convert_file(
+        tmp_path / "cats.md", "latex", outputfile=tmp_path / "cats.tex", extra_args=["-s"]
+    )
     assert "\\sbox\\pandoc@box{#1}" in (tmp_path / "cats.tex").read_text()
     document = read(tmp_path / "cats.tex")
     assert [(image.source, image.caption) for image in document.images] == [("cat.jpg", "A cat"), ("cat.jpg", None)]

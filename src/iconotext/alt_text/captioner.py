@@ -328,7 +328,7 @@ class Captioner:
         except (ValueError, LookupError, TypeError) as error:
             raise _Useless("it sent something that is no chat completion") from error
         if reply.tokens is None and self.settings.max_tokens is not None:
-            raise self._error("it does not say how many tokens it takes, so max_tokens=... cannot be kept: leave it out")
+            raise self._error("it does not say how many tokens it takes, so max_tokens=... cannot hold: leave it out")
         return reply
 
     def _file(self, body: bytes) -> Path:
