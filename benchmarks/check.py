@@ -408,11 +408,10 @@ def timed(folder: Path) -> None:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--data", type=Path, default=os.environ.get("ICONOTEXT_DATA"), help="the folder with originals/ and documents/"
-    )
+    default = os.environ.get("ICONOTEXT_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")
+    parser.add_argument("--data", type=Path, default=default, help="the folder with originals/ and documents/")
     parser.add_argument("--each", type=int, default=3, help="pictures of each original that get faults")
-    parser.add_argument("--format", help="plant only the faults of figures, in this format")
+    parser.add_argument("--format", choices=SUFFIXES, help="plant only the faults of figures, in this format")
     parser.add_argument("--documents", type=int, default=229, help="textbook sections that get faults")
     given = parser.parse_args()
     folder = given.data / "originals"

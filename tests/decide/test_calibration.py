@@ -8,6 +8,7 @@ import pytest
 from fit_evidence import dump_calibration
 
 from iconotext.decide.calibration import Figure, calibration_of, kind_of, load_calibration
+from iconotext.decide.combine import LONG
 from iconotext.decide.target_decoy import DecoyPool
 from iconotext.types import Document, Image, Link, LinkedDocument, Sentence, TextLine
 from tests.support.linking import encode, link_document, workshop
@@ -19,10 +20,17 @@ def test_kinds():
     document = workshop()
     assert kind_of(document, 0, ("caption", "layout")) == KIND
     assert kind_of(document, 0, ("caption", "ocr", "layout")) == KIND  # no words in the picture
+    assert kind_of(document, 0, ("caption", "layout", "context")) == KIND  # it comes from no other document
     written = replace(document.images[0], lines=(TextLine("Exit", 0.9, (0, 0, 1, 1)),))
     signed = replace(document, images=(written, *document.images[1:]))
     assert kind_of(signed, 0, ("caption", "ocr", "layout")) == KIND.replace("by caption", "by caption+ocr")
     assert kind_of(document, 1, ("caption",)) == "en, no words, layout, by caption"
+    apart = replace(
+        document,
+        sentences=tuple(Sentence("Text.", n) for n in range(LONG)),
+        images=tuple(replace(image, position=LONG) for image in document.images),
+    )
+    assert kind_of(apart, 0, ("caption", "layout")) == KIND.replace(", layout,", ", no layout,")  # linked without it
     named = replace(document, language="de", images=(Image("my-old-saw.jpg"),))
     assert kind_of(named, 0, ("layout",)) == "de, alternative text or file name, no layout, by layout"
 

@@ -82,13 +82,19 @@ def serving() -> Iterator[Web]:
         def log_message(self, *_):
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as httpd:
+    with on_loopback(Handler) as web.port:
+        yield web
+
+
+@contextmanager
+def on_loopback(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
+    """Answer requests in threads while the block runs, at the port that it gets."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as httpd:
         httpd.daemon_threads = True
-        web.port = httpd.server_port
         thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:
-            yield web
+            yield httpd.server_port
         finally:
             httpd.shutdown()
             thread.join()

@@ -13,6 +13,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple
 
+from iconotext.decide.combine import has_places
 from iconotext.evidence.caption import texts_of
 
 if TYPE_CHECKING:
@@ -38,17 +39,18 @@ Calibration = Mapping[str, Mapping[str, list[list[Figure]]]]
 """Kind of image (``kind_of``) to class of document to a list of documents, each a list of its figures of that kind."""
 
 
-def kind_of(document: Document, image: int, evidence: Collection[str]) -> str:
+def kind_of(document: Document, number: int, evidence: Collection[str]) -> str:
     """Return the kind of an image, by language, texts of the image, layout and evidence.
 
     Images are compared only with calibration figures of the same kind.
     """
-    fields = texts_of(document.images[image])
+    image = document.images[number]
+    fields = texts_of(image)
     words = "caption" if "caption" in fields else "alternative text or file name" if fields else "no words"
-    layout = "layout" if document.has_layout else "no layout"
-    kinds = [
-        kind for kind in evidence if kind != "ocr" or document.images[image].lines
-    ]  # an image without words counts as if OCR evidence were off
+    layout = "layout" if has_places(document) else "no layout"
+    # An image without words counts as if OCR evidence were off, and one without a context likewise.
+    absent = {kind for kind, data in (("ocr", image.lines), ("context", image.context)) if not data}
+    kinds = [kind for kind in evidence if kind not in absent]
     return f"{document.language}, {words}, {layout}, by {'+'.join(kinds)}"
 
 
