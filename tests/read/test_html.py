@@ -63,6 +63,19 @@ def test_figure_gives_caption_and_anchor(tmp_path, picture):
     assert first.block == 1
 
 
+def test_title_of_a_figure_whose_pictures_have_captions(tmp_path, picture):
+    picture("a.png")
+    picture("b.png", seed=1)
+    parts = ["<p><img src='a.png'></p><p><em>Before</em></p>", "<p><img src='b.png'></p><p><em>After</em></p>"]
+    titled = page(tmp_path, "<p>Text.</p><p>Figure 3. A filter</p>" + "".join(parts) + "<p>More.</p>")
+    assert [image.caption for image in titled.images] == ["Figure 3. A filter. Before", "Figure 3. A filter. After"]
+    assert texts(titled) == ["Text.", "More."]
+    above = page(tmp_path, "<p>Figure 3. One</p><p><img src='a.png'></p><p>Figure 4. Two</p><p><img src='b.png'></p>")
+    assert [image.caption for image in above.images] == ["Figure 3. One", "Figure 4. Two"]
+    mixed = page(tmp_path, "<p>Figure 3. One</p>" + "".join(parts) + "<p><img src='a.png'></p>")
+    assert mixed.images[2].caption is None
+
+
 def test_caption_above_the_picture_and_caption_of_a_table(tmp_path, picture):
     picture("a.png")
     document = page(

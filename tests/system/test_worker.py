@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import signal
@@ -52,10 +53,18 @@ def test_memory_is_limited_and_the_next_call_works():
     assert len(run_isolated(bytes, PLENTY, 600, 2**28)) == 2**28  # a limit is of one call
 
 
-def test_time_is_limited_and_the_next_call_works():
+@pytest.mark.parametrize("work", [(time.sleep, 3600), (hashlib.pbkdf2_hmac, "sha256", b"a", b"a", 2**31 - 1)])
+def test_time_is_limited_and_the_next_call_works(work):
     with pytest.raises(LimitError):
-        run_isolated(time.sleep, PLENTY, 0.2, 3600)
+        run_isolated(work[0], PLENTY, 0.1, *work[1:])
     assert run_isolated(len, PLENTY, 600, b"abc") == 3
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows limits the time by the clock alone")
+def test_time_is_limited_by_the_work_not_by_the_clock():
+    run_isolated(time.sleep, PLENTY, 0.2, 1.0)
+    with pytest.raises(LimitError):
+        run_isolated(time.sleep, PLENTY, 0.05, 3600)
 
 
 @pytest.mark.parametrize(

@@ -147,11 +147,11 @@ def attach_captions(blocks: Iterable[Block]) -> list[Block]:
     A block is a caption if the format says so, if it begins like "Figure 3:" beside an image, or if directly below an
     image it is one short line in italics or repeats the image's alternative text. A caption belongs to the image
     directly above it that has none yet, else to the one directly below. A caption without an image (of a table or a
-    listing) becomes a paragraph.
+    listing) becomes a paragraph. The title of a figure whose images have captions of their own is added to each.
     """
     attached: list[Block] = []
     waiting: Block | None = None  # a caption above its image
-    for block in blocks:
+    for block in _with_titles(list(blocks)):
         above = _uncaptioned(attached[-1]) if attached and waiting is None else None
         if block.images:
             _own_line(block)
@@ -175,6 +175,42 @@ def attach_captions(blocks: Iterable[Block]) -> list[Block]:
     if waiting is not None:
         attached.append(replace(waiting, kind="paragraph"))
     return attached
+
+
+def _with_titles(blocks: list[Block]) -> list[Block]:
+    """Put the title above a figure, if each image of the figure has a caption below, into these captions.
+
+    Title, image, caption, image, caption is such a figure. Caption, image, caption, image is not: each caption stands
+    above its image there.
+    """
+    result: list[Block] = []
+    start = 0
+    while start < len(blocks):
+        title = blocks[start]
+        end = start + 1
+        if not title.images and (title.kind == "caption" or (title.kind == "paragraph" and _has_label(title))):
+            while end + 1 < len(blocks) and _is_bare(blocks[end]) and _is_below(blocks[end + 1]):
+                end += 2
+        # One image between two captions says nothing: the second may be that of a table.
+        if end < start + 5 or any(map(_is_bare, blocks[end : end + 1])):
+            result.append(title)
+            start += 1
+            continue
+        for image, caption in zip(blocks[start + 1 : end : 2], blocks[start + 2 : end : 2], strict=True):
+            text = f"{title.text} {caption.text}" if title.text[-1:] in ".:!?" else f"{title.text}. {caption.text}"
+            result += [image, Block(text, "caption", anchors=title.anchors + caption.anchors)]
+        start = end
+    return result
+
+
+def _is_bare(block: Block) -> bool:
+    """Tell whether a block is images alone, the last one without a caption."""
+    return not block.text and _uncaptioned(block) is not None
+
+
+def _is_below(block: Block) -> bool:
+    """Tell whether a block can be the caption of an image in a figure with a title: it has no label of its own."""
+    return not block.images and not _has_label(block) and (block.kind == "caption" or block.emphasised)
 
 
 def _has_label(block: Block) -> bool:

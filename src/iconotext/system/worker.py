@@ -36,6 +36,9 @@ Result = TypeVar("Result")
 _START = "import gc; gc.set_threshold(50_000); from iconotext.system.worker import work; work()"
 """Program of the worker; rare garbage collection during imports saves a fifth of their time."""
 
+CLOCK = 10 if hasattr(signal, "setitimer") else 1
+"""The clock may show this many times a call's seconds: on a busy machine, most of them are other programs' work."""
+
 _lock = threading.Lock()
 
 
@@ -72,7 +75,8 @@ def run_isolated(
     Args:
         function: Of a module, so that the worker can import it.
         memory: Further bytes that the worker may take, if the system can limit it (Linux).
-        seconds: Time limit, after which the worker is killed.
+        seconds: Time limit, after which the worker is killed: seconds of the processor, and ``CLOCK`` times as many of
+            the clock.
         arguments: They, the result and errors of the function must be picklable.
         options: Keyword arguments of the function.
 
@@ -102,7 +106,7 @@ def _ask(question: object, seconds: float) -> tuple[bool, Any] | None:
     """Return the worker's answer; None if it ended instead of answering."""
     asked = pickle.dumps(question, protocol=pickle.HIGHEST_PROTOCOL)
     worker = _running_worker()
-    timer = threading.Timer(seconds, worker.process.kill)
+    timer = threading.Timer(CLOCK * seconds, worker.process.kill)
     timer.daemon = True
     timer.start()
     try:
@@ -209,7 +213,7 @@ def serve(questions: BinaryIO, answers: BinaryIO, modules: Sequence[str] = ()) -
             with contextlib.suppress(OSError):
                 os.chdir(folder)
         limit_memory(memory)
-        _end_after(seconds + 5)
+        _end_after(seconds)
         answer: tuple[bool, Any]
         try:
             answer = True, function(*arguments, **options)
@@ -243,9 +247,9 @@ def limit_memory(memory: int | None) -> None:
 
 
 def _end_after(seconds: float) -> None:
-    """Let the system end this process after some seconds, in case the caller is gone; 0 cancels that."""
+    """Let the system end this process after some seconds of work, also if the caller is gone; 0 cancels that."""
     if hasattr(signal, "setitimer"):  # not on Windows
-        signal.setitimer(signal.ITIMER_REAL, seconds)
+        signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
 def end_with(parent: int) -> None:

@@ -22,6 +22,7 @@ from iconotext.extras import require
 from iconotext.read.cross_references import fill_references
 from iconotext.read.format import all_formats
 from iconotext.read.html import Element
+from iconotext.system.worker import CLOCK
 
 KINDS = {"figure": "Figure", "table": "Table", **dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6"), "")}
 """The elements to which references lead, and the names in these references; a heading is named by its text."""
@@ -147,7 +148,7 @@ def _show(link: Element, label: str, kinds: dict[str, str], *, number_only: bool
 
 
 MAX_SECONDS = 50
-"""Limit in seconds, of the clock and of the processor. It is below the reader's own, so pandoc never outlives it."""
+"""Limit in seconds of the processor. It is below the reader's own, so pandoc never outlives it."""
 LEAST_SECONDS, BYTES_A_SECOND = 8, 15_000
 """Seconds of the processor: ``LEAST_SECONDS`` + bytes of the document / ``BYTES_A_SECOND``, at most ``MAX_SECONDS``."""
 MAX_HEAP = 2**30  # maximum number of bytes of pandoc's memory
@@ -185,7 +186,7 @@ def to_html(
     folder: Path,
     includes: Iterable[str] = (),
     media: Path | None = None,
-    seconds: float | None = None,
+    seconds: int = MAX_SECONDS,
 ) -> tuple[str, tuple[str, ...]]:
     """Let pandoc make an HTML page of a document.
 
@@ -196,7 +197,7 @@ def to_html(
         folder: Where relative names in it start.
         includes: Files below the folder that it may take in, relative to it.
         media: Folder for the pictures inside the document; None leaves them where they are.
-        seconds: Time limit; ``MAX_SECONDS`` if None.
+        seconds: Of the processor, at most.
 
     Returns:
         The page, and what is not in it, a line each.
@@ -209,7 +210,7 @@ def to_html(
         *([f"--extract-media={media}"] if media else []),
         *("+RTS", f"-M{MAX_HEAP}", "-RTS"),
     ]
-    most = min(LEAST_SECONDS + len(source) // BYTES_A_SECOND, MAX_SECONDS)
+    most = min(LEAST_SECONDS + len(source) // BYTES_A_SECOND, seconds)
     try:
         process = subprocess.Popen(
             command,
@@ -224,10 +225,10 @@ def to_html(
         raise DocumentError(f"pandoc cannot be started: {error.strerror or error}") from error
     with process:
         try:
-            html, log = process.communicate(source, timeout=MAX_SECONDS if seconds is None else seconds)
+            html, log = process.communicate(source, timeout=CLOCK * MAX_SECONDS)
         except subprocess.TimeoutExpired as error:
             process.kill()
-            raise _too_much(MAX_SECONDS) from error
+            raise _too_much(most) from error
         except BaseException:
             process.kill()
             raise

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
+import os
 import re
-import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import replace
@@ -217,11 +217,11 @@ def read_latex(path: Path, settings: ReadSettings) -> list[Flow]:
 def _latex_html(source: Source, folder: Path) -> tuple[str, list[str]]:
     """Return the HTML of a LaTeX document, and a line for each change or omission."""
     text, changes = source.text, list[str]()
-    end = time.monotonic() + convert.MAX_SECONDS
+    end = _work_of_pandoc() + convert.MAX_SECONDS
     for attempt in range(MAX_ATTEMPTS):
         whole = f"{LATEX_WORDS}\n{text}".encode("utf-8", errors="replace")
         try:
-            html, left_out = to_html(whole, "latex", folder=folder, seconds=max(end - time.monotonic(), 0.1))
+            html, left_out = to_html(whole, "latex", folder=folder, seconds=max(int(end - _work_of_pandoc()), 1))
             return html, _first(changes) + [PLACE.sub(partial(_place, source), part) for part in left_out]
         except RefusedError as error:
             refused = error
@@ -241,6 +241,12 @@ def _latex_html(source: Source, folder: Path) -> tuple[str, list[str]]:
     where = f"{source.place(refused.line - 1)}: {refused.reason}"
     simply = f"pandoc cannot read it ({where}): read in simple form, without the author's commands and tables"
     return plain_html(text), [*_first(changes), simply]
+
+
+def _work_of_pandoc() -> float:
+    """Return the seconds of the processor that this process's programs took so far; 0 on Windows."""
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 def _place(source: Source, match: re.Match[str]) -> str:
