@@ -104,7 +104,7 @@ def review_page(camera: Camera) -> None:
 
 
 def alt_text_page(camera: Camera) -> None:
-    """Pictures without alternative texts, one of them with a draft."""
+    """Pictures without alternative texts, and the sentences about them."""
     with tempfile.TemporaryDirectory() as name:
         write_garden(folder := Path(name))
         pictures = {f"pot/{each}": (folder / each).read_bytes() for each in ("pot.png", "can.png")}

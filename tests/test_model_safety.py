@@ -638,7 +638,7 @@ def test_expressions_that_may_try_every_way(expression, dangerous):
     ],
 )
 def test_a_graph_takes_weights_only_from_its_own_folder(tmp_path, place, offset, length):
-    onnx = pytest.importorskip("onnx")
+    onnx = pytest.importorskip("onnx", reason="onnx is not installed")
     folder = tmp_path / "graph"
     folder.mkdir()
     for file in (tmp_path / "out.bin", folder / "in.bin"):

@@ -178,7 +178,7 @@ def test_with_the_default_model(given, tmp_path):
 @pytest.fixture
 def word(tmp_path) -> Path:
     """A file of Word with two pictures, each beside the sentence that speaks of it."""
-    docx = pytest.importorskip("docx")
+    docx = pytest.importorskip("docx", reason="python-docx is not installed")
     made = docx.Document()
     made.add_heading("The depot", 1)
     for number, sentence in enumerate(("A red tram waits at the stop.", "At night the depot belongs to the cat.")):

@@ -38,7 +38,7 @@ def test_a_draft_with_its_evidence():
     assert isinstance(draft, Draft)
     assert (draft.id, draft.path, draft.sha256, draft.image, draft.source) == ("doc:0", "doc", "digest", 0, "tram.jpg")
     assert (draft.text, draft.draft) == ("A red tram with its doors open, seen from the left", True)
-    assert (draft.caption, draft.model, draft.confidence, draft.visible) == (CAPTION, "seer", 0.9, 0.0)
+    assert (draft.caption, draft.model, draft.confidence) == (CAPTION, "seer", 0.9)
     assert [quote.sentence for quote in draft.sentences] == [2, 0]  # the most probable first
 
 

@@ -1,4 +1,4 @@
-"""Alternative texts in a real browser: drafts accepted, changed, left and taken back with the keyboard, and written."""
+"""Alternative texts in a real browser: accepted, changed, left and taken back with the keyboard, and written."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tests.support.server import WITHOUT_ALT, Running, write_article
 
 pytestmark = pytest.mark.browser
 
-DRAFT = "A red tram at a stop beside the river"
+TEXT = "A red tram at a stop"
 
 
 def card(page, number):
     return page.locator(f".picture-card:has(h3:text-is('Picture {number}'))")
 
 
-def test_drafts_are_accepted_changed_left_and_written_with_the_keyboard(visit, writer, desk):
+def test_texts_are_accepted_changed_left_and_written_with_the_keyboard(visit, writer, desk):
     path = write_article(desk / "one")
     (document,) = writer.open("one")["documents"]
     came = visit(writer)
@@ -29,13 +29,13 @@ def test_drafts_are_accepted_changed_left_and_written_with_the_keyboard(visit, w
     page.click("text=Alternative texts")
     page.wait_for_selector(".picture-card:focus >> text=Picture 1")
     assert page.locator(".picture-card").count() == 2  # of the third nothing is wrong
-    assert card(page, 1).locator("textarea").input_value() == DRAFT
-    assert "Drafted from: Figure 1 shows a red tram" in card(page, 1).locator(".from").inner_text()
+    assert card(page, 1).locator("textarea").input_value() == ""
+    assert "write what is to be seen" in card(page, 1).locator(".from").inner_text()
+    assert "Figure 1 shows a red tram" in card(page, 1).locator(".says").inner_text()
     assert "file-name" in card(page, 2).locator(".wrong").inner_text()
     assert "The boats lie in the harbour" in card(page, 2).locator(".says").inner_text()
-    page.keyboard.press("e")  # edit the draft
-    page.keyboard.press("End")
-    page.keyboard.type(", in the rain")
+    page.keyboard.press("e")  # into the field
+    page.keyboard.type(TEXT)
     page.keyboard.press("Enter")  # accept, and on to the next
     page.wait_for_selector(".picture-card:focus >> text=Picture 2")
     assert card(page, 1).locator(".outcome").inner_text() == "Accepted; not in the file yet."
@@ -57,9 +57,7 @@ def test_drafts_are_accepted_changed_left_and_written_with_the_keyboard(visit, w
     assert path.read_text() == WITHOUT_ALT
     page.keyboard.press("Enter")
     page.wait_for_selector("text=Wrote 2 texts.")
-    expected = WITHOUT_ALT.replace("![](", f"![{DRAFT}, in the rain](").replace(
-        "![IMG_0042]", "![Two boats under snow]"
-    )
+    expected = WITHOUT_ALT.replace("![](", f"![{TEXT}](").replace("![IMG_0042]", "![Two boats under snow]")
     assert path.read_text() == expected
     page.wait_for_selector("text=Nothing to do: every picture has an alternative text")
     assert card(page, 1).locator(".outcome").inner_text() == "It is in the file."
@@ -87,13 +85,15 @@ def test_what_was_dropped_is_taken_as_a_zip(visit, writer, tmp_path):
     page.set_input_files("#folder", str(tmp_path / "trip"))
     page.locator(".card:has(p:text('trip ·')) >> text=Alternative texts").click()
     page.wait_for_selector(".picture-card:focus >> text=Picture 1")
-    page.keyboard.press("Enter")  # the draft as it is
+    page.keyboard.press("e")
+    page.keyboard.type(TEXT)
+    page.keyboard.press("Enter")
     page.wait_for_selector(".picture-card:focus >> text=Picture 2")
     assert page.locator("button:has-text('Write')").count() == 0
     with page.expect_download() as download:
         page.click("text=Take the changed files")
     with zipfile.ZipFile(download.value.path()) as packed:
-        assert packed.read("trip/article.md").decode() == WITHOUT_ALT.replace("![](", f"![{DRAFT}](")
+        assert packed.read("trip/article.md").decode() == WITHOUT_ALT.replace("![](", f"![{TEXT}](")
 
 
 def test_what_somebody_types_stays_while_the_page_follows(visit, writer, desk):
@@ -112,7 +112,7 @@ def test_what_somebody_types_stays_while_the_page_follows(visit, writer, desk):
     assert writer.ask("POST", f"/v1/documents/{documents[1]['id']}/alt-text", said).status == 201
     page.wait_for_selector(".picture-card.said >> text=Picture 2")
     page.keyboard.type("xt")  # where the cursor was
-    assert card(page, 1).locator("textarea").input_value() == DRAFT.replace("river", "lake") + "Half a text"
+    assert card(page, 1).locator("textarea").input_value() == "Half a text"
     page.keyboard.press("Escape")
     page.keyboard.press("s")
     page.click("#documents >> text=By the river >> nth=0")
@@ -169,5 +169,5 @@ def test_a_vision_model_is_asked_and_its_draft_is_looked_at(asking, vision, visi
     vision.say = lambda asked, number: completion("IMG_0042")
     page.click("text=Ask seer >> nth=0")
     page.wait_for_selector("text=seer made no draft: the alternative text")
-    assert "Drafted from: Figure 1 shows a red tram" in card(page, 1).locator(".from").inner_text()
-    assert card(page, 1).locator("textarea").input_value() == DRAFT
+    assert "write what is to be seen" in card(page, 1).locator(".from").inner_text()
+    assert card(page, 1).locator("textarea").input_value() == ""

@@ -1,4 +1,4 @@
-"""``iconotext alt-text draft``: the drafts, and what it writes."""
+"""``iconotext alt-text draft``: what goes together, and drafts of a file that are written."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ A cat sleeps on the roof. Nobody wakes it.
 """
 DRAFT = "A red tram at a stop beside the river"
 
+CAPTIONER = ["--captioner", "http://127.0.0.1:9/v1", "--captioner-model", "seer"]
 
 run = partial(program.run, "alt-text", "draft")
 
@@ -42,40 +43,8 @@ def article(tmp_path, picture):
     return path
 
 
-@pytest.mark.slow
-def test_drafts_are_shown_printed_and_written(article, tmp_path):
-    (draft,) = json.loads(run(article, "--json").stdout)
-    assert (draft["id"], draft["text"], draft["draft"]) == ("article:0", DRAFT, True)
-    (quote,) = draft["sentences"]
-    assert ARTICLE[quote["source_start"] : quote["source_end"]] == quote["text"]
-    shown = run(article).stdout
-    assert DRAFT in shown
-    assert "article:0" in shown
-    assert article.read_text() == ARTICLE
-    assert "--yes writes without asking" in run(article, "--write", status=1).stderr
-    assert article.read_text() == ARTICLE
-    written = run(article, "--write", "--yes", "--accept", "article:0")
-    assert f"+![{DRAFT}](one.png)" in written.stdout
-    assert "Wrote 1 alternative text" in written.stderr
-    assert article.read_text() == ARTICLE.replace("![](one.png)", f"![{DRAFT}](one.png)")
-    assert json.loads(run(article, "--json").stdout) == []
-    assert "No drafts" in run(article).stderr
-
-
-@pytest.mark.slow
-def test_other_languages_are_said(tmp_path, picture):
-    picture("one.png", seed=1)
-    path = tmp_path / "a.md"
-    path.write_text(
-        "# Bahn\n\nDas Bild unten zeigt eine rote Bahn, die am Ufer des Flusses steht und wartet.\n\n![](one.png)\n"
-    )
-    result = run(path, "--json", "--language", "de")
-    assert json.loads(result.stdout) == []
-    assert "drafts are made of English sentences alone; none for documents in other languages: 1 de" in result.stderr
-
-
 def drafts_file(article, **changes):
-    draft = Draft("article:0", str(article), digest(article.read_bytes()), 0, "one.png", DRAFT, True, 0.9, 0.5, ())
+    draft = Draft("article:0", str(article), digest(article.read_bytes()), 0, "one.png", DRAFT, True, 0.9, ())
     path = article.with_name("drafts.json")
     path.write_text(json.dumps([row(draft) | changes]))
     return path
@@ -103,8 +72,9 @@ def test_a_no_writes_nothing(article, monkeypatch):
     [
         ([], "name the documents"),
         (["a.md", "--json", "--write"], "take one after the other"),
-        (["a.md", "--epub", "chapters"], "as a whole"),
-        (["a.md", "--relations", "none"], "leave --relations out"),
+        ([*CAPTIONER, "a.md", "--epub", "chapters"], "as a whole"),
+        (["a.md"], "--captioner URL --captioner-model NAME"),
+        (["a.md"], "iconotext context --prompt"),
     ],
 )
 def test_what_does_not_go_together(arguments, message, tmp_path, monkeypatch):

@@ -173,7 +173,7 @@ ROWS = [
 
 def batches():
     """The same rows as each kind of batch, and how to get rows of it again."""
-    pandas, table = pytest.importorskip("pandas"), pa.Table.from_pylist(ROWS)
+    pandas, table = pytest.importorskip("pandas", reason="pandas is not installed"), pa.Table.from_pylist(ROWS)
     columns = {name: [row[name] for row in ROWS] for name in ROWS[0]}
     arrays = {name: table.to_pandas()[name].to_numpy() for name in columns}
     return {

@@ -17,7 +17,7 @@ from iconotext.scale.run import link_shards
 from tests.support.shards import LINKING, contents, manifest, row, write_jsonl, write_tar
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-pq = pytest.importorskip("pyarrow.parquet")
+pq = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
 
 ONE = EngineSettings(workers=1)
 

@@ -24,7 +24,7 @@ from iconotext.types import Document, Image, TextLine
 from tests.support.shards import Here, contents, manifest, png, write_jsonl, write_tar
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-pq = pytest.importorskip("pyarrow.parquet")
+pq = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
 
 THINGS = "anchor bridge candle dragon engine falcon garden hammer island jacket kettle ladder".split()
 PLACES = ["in Paris", "at night", "by the lake", "on a roof", "in winter", "under water"]

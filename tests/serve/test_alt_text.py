@@ -20,7 +20,7 @@ def folder(tmp_path):
     return tmp_path / "trip"
 
 
-def test_it_finds_what_the_command_finds_and_drafts_the_same(writer, folder):
+def test_it_finds_what_the_command_finds(writer, folder):
     _, document = dropped(writer, folder)
     found = described(writer, document)
     tram, boat, bridge = found["pictures"]
@@ -34,11 +34,7 @@ def test_it_finds_what_the_command_finds_and_drafts_the_same(writer, folder):
     checked = program.run("check", folder, status=1).output
     for one in (tram, boat):
         assert " ".join(one["findings"][0]["message"].split()) in " ".join(checked.split())
-    drafted = program.run("alt-text", "draft", folder, "--quiet", "--json").stdout
-    assert [one["draft"] for one in found["pictures"]] == ["A red tram at a stop beside the river", None, None]
-    assert '"text": "A red tram at a stop beside the river"' in drafted
-    assert drafted.count('"draft"') == 1
-    assert tram["drafted_from"][0]["text"] == "Figure 1 shows a red tram at a stop beside the river."
+    assert any("a red tram at a stop" in quote["text"] for quote in tram["sentences"])
     assert any("boats" in quote["text"] for quote in boat["sentences"])
 
 

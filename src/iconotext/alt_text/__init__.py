@@ -9,7 +9,7 @@ from iconotext.system.lazy import lazy
 if TYPE_CHECKING:
     from iconotext.alt_text.captioned import Refused, captioned_drafts
     from iconotext.alt_text.captioner import Captioner, CaptionerSettings
-    from iconotext.alt_text.drafts import Draft, make_drafts, read_drafts
+    from iconotext.alt_text.drafts import Draft, read_drafts
     from iconotext.alt_text.prompt import Prompt, prompts
     from iconotext.alt_text.writing import Change, plan_change, unified_diff, write_change
 
@@ -21,7 +21,6 @@ __all__ = [
     "Prompt",
     "Refused",
     "captioned_drafts",
-    "make_drafts",
     "plan_change",
     "prompts",
     "read_drafts",
@@ -39,7 +38,6 @@ __getattr__, __dir__ = lazy(
         "Prompt": "iconotext.alt_text.prompt",
         "Refused": "iconotext.alt_text.captioned",
         "captioned_drafts": "iconotext.alt_text.captioned",
-        "make_drafts": "iconotext.alt_text.drafts",
         "plan_change": "iconotext.alt_text.writing",
         "prompts": "iconotext.alt_text.prompt",
         "read_drafts": "iconotext.alt_text.drafts",

@@ -94,7 +94,7 @@ def checked(
     replies = list(replies)
     by_image = {prompt.context.image: reply for prompt, reply in replies if isinstance(reply, Reply)}
     document = linked.document
-    texts = judged(by_image, document.images, tuple(present_texts(linked, alts=False)), document.language)
+    texts = judged(by_image, document.images, tuple(present_texts(linked)), document.language)
     place = document.place or document.id
     for prompt, reply in replies:
         about = prompt.context
@@ -108,7 +108,7 @@ def checked(
         surest = sorted(about.sentences, key=lambda each: (-(each.confidence or 0.0), each.sentence))
         quotes = tuple(Quote(**{f.name: getattr(each, f.name) for f in fields(Quote)}) for each in surest)
         yield Draft(
-            prompt.id, place, sha256, about.image, about.source, text, True, about.confidence or 0.0, 0.0, quotes,
+            prompt.id, place, sha256, about.image, about.source, text, True, about.confidence or 0.0, quotes,
             caption=about.caption, model=model,
         )  # fmt: skip
 

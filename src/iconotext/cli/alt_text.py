@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated
@@ -15,7 +13,6 @@ import typer
 from iconotext.alt_text.captioner import CaptionerSettings
 from iconotext.check.page import FORMATS_AND, FORMATS_OR
 from iconotext.cli.common import EVERY, check_unused, known_errors
-from iconotext.cli.excerpts import Linking
 from iconotext.cli.link import RunSettings, linked_documents
 from iconotext.cli.options import (
     Download,
@@ -44,7 +41,7 @@ if TYPE_CHECKING:
 
 
 SHOWN = 2
-"""Sentences that are shown beside a draft of a vision model."""
+"""Sentences that are shown beside a draft."""
 
 CAPTIONING = Fields(
     names={
@@ -57,8 +54,15 @@ CAPTIONING = Fields(
 )
 """Which vision model is asked."""
 
-
+Linking = Annotated[LinkSettings, Fields(only=("evidence", "habit", "k"), more={"evidence": {"metavar": "KIND,..."}})]
 Captioning = Annotated[CaptionerSettings, CAPTIONING]
+
+
+NO_CAPTIONER = (
+    "name the vision model that makes the drafts: --captioner URL --captioner-model NAME. Without one, "
+    "`iconotext context --prompt` prints what it would be asked, for a pipeline of your own, and "
+    "`iconotext check --rules alt` lists the pictures whose text you write yourself"
+)
 
 
 @settings_options
@@ -77,7 +81,7 @@ def draft(
         bool,
         typer.Option(
             "--replace",
-            help="With --captioner, draft also where the text is a file name or a placeholder; with --write, replace.",
+            help="Draft also where the text is a file name or a placeholder; with --write, replace such texts.",
         ),
     ] = False,
     accept: Annotated[
@@ -93,19 +97,17 @@ def draft(
     download: Download = False,
     quiet: Quiet = False,
 ) -> None:
-    """Draft alternative texts for pictures that have none, from what the author says that they show.
+    """Draft alternative texts for pictures that have none, with a vision model on a server of yours.
 
-    Only a sentence that says outright what a picture shows makes a draft, so most pictures get none; English only.
-    With `--captioner`, a vision model on a server of yours makes them, in any language, from the picture, its caption
-    and the sentences about it. A draft is a proposal: look at the picture, then accept it, change it or drop it.
+    It gets the picture, its caption and the sentences about it, in any language. A draft is a proposal: look at the
+    picture, then accept it, change it or drop it. For a pipeline of your own, `iconotext context --prompt` prints what
+    the model would get, and sends nothing.
 
     **Examples**
 
-    - `iconotext alt-text draft docs/`
-    - `iconotext alt-text draft article.md --write`
-    - `iconotext alt-text draft docs/ --json > drafts.json`, change it, then
-      `iconotext alt-text draft --write --from drafts.json`
     - `iconotext alt-text draft docs/ --captioner http://127.0.0.1:8080/v1 --captioner-model qwen3-vl`
+    - the same with `--write`, or with `--json > drafts.json`: change it, then
+      `iconotext alt-text draft --write --from drafts.json`
     """
     with known_errors(download=download, goes_on=captioning.url is not None):
         from iconotext.alt_text.drafts import chosen, read_drafts, row
@@ -121,12 +123,10 @@ def draft(
         if json and write:
             raise SettingError("--json prints the drafts, and --write writes them: take one after the other")
         captioner = named_captioner(captioning)
-        check_unused(
-            {"--replace": replace_ and captioner is None}, "is for --captioner URL, or for --from: leave it out"
-        )
-        drafts, folders, finish = _drafts(
-            paths, RunSettings(model, reading, linking, quiet=quiet), captioner, poor=replace_
-        )
+        if captioner is None:
+            raise SettingError(NO_CAPTIONER)
+        settings = RunSettings(model, reading, linking.model_copy(update={"relations": "none"}), quiet=quiet)
+        drafts, folders, finish = _drafts(paths, settings, captioner, poor=replace_)
         drafts = chosen(drafts, accept or ())
         if write:
             _write(drafts, reading, folders, yes=yes, quiet=quiet, over=replace_)
@@ -134,8 +134,6 @@ def draft(
             say_json([row(each) for each in drafts])
         elif drafts:
             print_table(_table(drafts))
-        if not (drafts or quiet or json or captioner):
-            say("No drafts: no sentence says outright what a picture without alternative text shows", err=True)
         finish()
 
 
@@ -155,52 +153,25 @@ def named_captioner(settings: CaptionerSettings) -> Captioner | None:
 
 
 def _drafts(
-    paths: list[Path], settings: RunSettings, captioner: Captioner | None, *, poor: bool
+    paths: list[Path], settings: RunSettings, captioner: Captioner, *, poor: bool
 ) -> tuple[list[Draft], dict[str, Path | None], Callable[[], None]]:
-    """The drafts for documents, the folder of each document, and a function that ends the run."""
+    """The drafts for documents, the folder of each document, and a function that ends the run.
+
+    A picture that gets no draft is named on stderr, with the reason.
+    """
+    from iconotext.alt_text.captioned import Refused, captioned_drafts
     from iconotext.cli.link import Run
 
-    if settings.linking.relations == "none" and captioner is None:
-        raise SettingError("only the relation model says whether a sentence tells what is seen: leave --relations out")
     if settings.reading.epub != "book":
         raise SettingError("drafts are made for a book as a whole: leave --epub out")
-    if captioner is not None:  # which says itself what is seen
-        settings = replace(settings, linking=settings.linking.model_copy(update={"relations": "none"}))
-    run = Run(paths, settings.reading, output=None, quiet=settings.quiet)
+    quiet = settings.quiet
+    run = Run(paths, settings.reading, output=None, quiet=quiet)
     before = {path: _digest(path) for path, _ in run.files}
     documents = (
         (linked, before.get(linked.document.source) if linked.document.source else None)
         for linked in linked_documents(run, settings)
         if isinstance(linked, LinkedDocument)
     )
-    if captioner is None:
-        drafts = _by_author(documents, settings.quiet)
-    else:
-        drafts = _by_model(documents, captioner, poor=poor, quiet=settings.quiet)
-    return drafts, {str(path): folder for path, folder in run.files}, run.finish
-
-
-def _by_author(documents: Iterable[tuple[LinkedDocument, str | None]], quiet: bool) -> list[Draft]:
-    from iconotext.alt_text.drafts import LANGUAGE, make_drafts
-
-    drafts: list[Draft] = []
-    others: Counter[str] = Counter()
-    for linked, sha256 in documents:
-        drafts += make_drafts(linked, sha256)
-        others[linked.document.language] += linked.document.language != LANGUAGE
-    foreign = +others
-    if foreign and not quiet:
-        languages = ", ".join(f"{number:,} {language}" for language, number in foreign.most_common())
-        complain(f"drafts are made of English sentences alone; none for documents in other languages: {languages}")
-    return drafts
-
-
-def _by_model(
-    documents: Iterable[tuple[LinkedDocument, str | None]], captioner: Captioner, *, poor: bool, quiet: bool
-) -> list[Draft]:
-    """The drafts of a vision model; what gets none is named on stderr, with the reason."""
-    from iconotext.alt_text.captioned import Refused, captioned_drafts
-
     drafts: list[Draft] = []
     refused: list[Refused] = []
     next_line = monotonic() + EVERY
@@ -223,10 +194,10 @@ def _by_model(
         if each.text is not None:
             complain(f'no draft for {each.id} ({each.source}): {each.reason}; the model said "{each.text}"')
     if not quiet:
-        before = f"; {captioner.stored:,} had a reply from before" if captioner.stored else ""
+        stored = f"; {captioner.stored:,} had a reply from before" if captioner.stored else ""
         sent = f"{counted(captioner.sent, 'picture')} sent to {captioner.host}, {captioner.tokens:,} tokens"
-        say(f"{sent}{before}; {counted(len(drafts), 'draft')}", err=True)
-    return drafts
+        say(f"{sent}{stored}; {counted(len(drafts), 'draft')}", err=True)
+    return drafts, {str(path): folder for path, folder in run.files}, run.finish
 
 
 def _digest(path: Path) -> str | None:
@@ -297,8 +268,7 @@ def _table(drafts: list[Draft]) -> Table:
     table.add_column("Confidence", no_wrap=True)
     for draft in drafts:
         cell = Text(readable(draft.text))
-        origin = "from" if draft.model is None else "beside"
-        evidence = [("caption", draft.caption), *((origin, quote.text) for quote in draft.sentences[:SHOWN])]
+        evidence = [("caption", draft.caption), *(("beside", quote.text) for quote in draft.sentences[:SHOWN])]
         for name, text in evidence:
             if text:
                 cell.append(f"\n{name}: {readable(text)}", style="dim")

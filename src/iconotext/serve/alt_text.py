@@ -1,4 +1,4 @@
-"""Routes for alternative texts: problems and drafts of a collection, people's decisions, and the changed files."""
+"""Routes for alternative texts: what is wrong, drafts of a vision model, people's decisions, and the changed files."""
 
 from __future__ import annotations
 
@@ -70,8 +70,6 @@ class ToDescribeOut(Described):
     missing: bool = Field(description="Whether it has none, and is no decoration.")
     decorative: bool = Field(False, description="Whether the file says that it is decoration.")
     findings: list[FindingOut]
-    draft: str | None
-    drafted_from: list[QuoteOut]
     sentences: list[QuoteOut] = Field(description="The sentences about it, in the order of the text.")
     said: Literal["nothing", "text", "as it is", "written"]
     text: str | None = Field(description="The text that somebody gave it; an empty one for decoration.")
@@ -161,7 +159,7 @@ class WrittenOut(Described):
 def alt_text_page(
     jobs: TheJobs, collection: TheCollection, document: Annotated[int | None, Query(ge=0, le=LARGEST)] = None
 ) -> str:
-    """The alternative texts of a document, with drafts."""
+    """The pictures of a document, and their alternative texts."""
     title = f"Alternative texts: {collection.name}"
     values = {"collection": collection, "document": document, "asks": jobs.captioner is not None}
     return page("alt-text.html", jobs.settings, here="/", title=title, **values)
@@ -180,7 +178,7 @@ def counted(jobs: TheJobs, collection: TheCollection) -> ToDoOut:
 
 
 def described(jobs: TheJobs, document: TheDocument) -> DescribedOut:
-    """The pictures of a document: problems of their alternative texts, drafts, and decisions."""
+    """The pictures of a document: problems of their alternative texts, the sentences about them, and decisions."""
     stored, decisions = _pictures(jobs, document), jobs.alt_texts.decisions(document.id)
     return DescribedOut(
         document=document.id,
@@ -218,8 +216,6 @@ async def draft(jobs: TheJobs, document: TheDocument, body: AskIn) -> DraftOut:
     assert jobs.captioner is not None  # else there is no such route
     stored = _pictures(jobs, document)
     number = _number(stored, body.key)
-    if "questions" not in stored:
-        raise HTTPException(409, OLDER)
     file = picture_file(jobs.entry_folder(document), number)
     if file is None:
         raise HTTPException(409, "the picture cannot be shown")

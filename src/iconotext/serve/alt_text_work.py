@@ -25,7 +25,7 @@ from iconotext.system.files import open_atomic
 if TYPE_CHECKING:
     from iconotext.alt_text.writing import Change
     from iconotext.check.rules import Finding
-    from iconotext.excerpts import Quote
+    from iconotext.excerpts import Excerpt
     from iconotext.report.embedded import Embedded
     from iconotext.types import Image, LinkedDocument
 
@@ -154,7 +154,7 @@ class Texts(NamedTuple):
 def to_describe(linked: LinkedDocument, place: Place, sha256: str, shown: Mapping[int, Embedded]) -> dict[str, Any]:
     """The pictures of a document, with all information for writing their alternative texts.
 
-    This is made when the document is linked, since drafts need its links.
+    This is made when the document is linked, since the sentences about a picture come from its links.
 
     Args:
         shown: Image number to the picture as pages show it.
@@ -163,7 +163,7 @@ def to_describe(linked: LinkedDocument, place: Place, sha256: str, shown: Mappin
         JSON data: ``alt_text.DescribedOut`` without people's decisions, and what a vision model is asked about each
         picture (``questions``) and must not repeat (``texts``).
     """
-    from iconotext.alt_text.drafts import is_without_alt, make_drafts, present_texts
+    from iconotext.alt_text.drafts import is_without_alt, present_texts
     from iconotext.alt_text.prompt import question
     from iconotext.check.audit import check_page
     from iconotext.check.page import FORMATS, FORMATS_AND, Picture
@@ -191,14 +191,13 @@ def to_describe(linked: LinkedDocument, place: Place, sha256: str, shown: Mappin
             (elsewhere if number is None else broken.setdefault(number, [])).append(finding)
     except DocumentError as error:
         unchecked = str(error).replace(f"{path}: ", "").replace(str(path), path.name)
-    drafts = {draft.image: draft for draft in make_drafts(linked)}
     keys, about = _keys(images, shown), contexts(linked) if images else []
     return {
         "sha256": sha256,
         "language": linked.document.language,
         "unchecked": unchecked,
         "questions": [question(linked, each) for each in about],
-        "texts": list(present_texts(linked, alts=False)),
+        "texts": list(present_texts(linked)),
         "elsewhere": [{"where": _where(each.place), "source": _named(each.source), **_row(each)} for each in elsewhere],
         "pictures": [
             {
@@ -212,11 +211,9 @@ def to_describe(linked: LinkedDocument, place: Place, sha256: str, shown: Mappin
                 "missing": is_without_alt(image),
                 "decorative": image.decorative,
                 "findings": [_row(each) for each in broken.get(number, [])],
-                "draft": draft.text if draft else None,
-                "drafted_from": [_quote(each, draft.confidence) for each in draft.sentences] if draft else [],
-                "sentences": [_quote(each, each.confidence) for each in about[number].sentences],
+                "sentences": [_quote(each) for each in about[number].sentences],
             }
-            for number, image, draft in ((n, each, drafts.get(n)) for n, each in enumerate(images))
+            for number, image in enumerate(images)
         ],
     }
 
@@ -324,6 +321,6 @@ def _row(finding: Finding) -> dict[str, Any]:
     return {"rule": finding.rule, "severity": finding.severity, "message": readable(finding.message)}
 
 
-def _quote(quote: Quote, confidence: float | None) -> dict[str, Any]:
-    sure = None if confidence is None else round(confidence, 4)
-    return {"sentence": quote.sentence, "text": readable(quote.text), "confidence": sure}
+def _quote(excerpt: Excerpt) -> dict[str, Any]:
+    sure = None if excerpt.confidence is None else round(excerpt.confidence, 4)
+    return {"sentence": excerpt.sentence, "text": readable(excerpt.text), "confidence": sure}

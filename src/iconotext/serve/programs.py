@@ -17,7 +17,6 @@ from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 
 from iconotext import __version__
-from iconotext.alt_text.drafts import Draft
 from iconotext.check.rules import CheckSettings, Finding
 from iconotext.decide.settings import LinkSettings
 from iconotext.errors import IconotextError
@@ -56,11 +55,10 @@ class Health(Described):
 
 
 class CheckOut(Described):
-    """What is wrong with pictures, and proposals for missing alternative texts."""
+    """What is wrong with pictures."""
 
     findings: list[Finding]
-    drafts: list[Draft]
-    failed: list[FailedOut] = Field(description="Documents that could not be checked, or not be linked.")
+    failed: list[FailedOut] = Field(description="Documents that could not be checked.")
 
 
 def _parts(values: object) -> object:
@@ -92,8 +90,7 @@ else:
     LinkIn = _query("LinkIn", {ReadSettings: READING, LinkSettings: LINKING}, relations=relations)
     ContextIn = _query("ContextIn", _excerpts, relations=relations, words=(int, Field(CONTEXT_WORDS, ge=1, le=100_000)))
     ChunksIn = _query("ChunksIn", _excerpts, relations=relations, words=(int, Field(CHUNK_WORDS, ge=1, le=100_000)))
-    draft = bool, Field(False, description="Draft alternative texts, too: the documents are linked for that.")
-    CheckIn = _query("CheckIn", {CheckSettings: CHECKING, LinkSettings: CONTEXTS}, draft=draft)
+    CheckIn = _query("CheckIn", {CheckSettings: CHECKING})
     text = str, Field(min_length=1, description="Name of the file that gets pictures; the other files have them.")
     _places = {ReadSettings: READING, PlaceSettings: tuple(PlaceSettings.model_fields)}
     PlaceIn = _query("PlaceIn", _places, text=text)
@@ -129,9 +126,8 @@ async def chunks(jobs: TheJobs, request: Request, asked: Annotated[ChunksIn, Que
 
 
 async def check(jobs: TheJobs, request: Request, asked: Annotated[CheckIn, Query()]) -> Response:
-    """What is wrong with pictures, as ``iconotext check`` finds it, and drafts of alternative texts."""
-    checking = _settings(CheckSettings, asked)
-    return await _answer(jobs, request, asked, request_work.checked, checking, _of(asked, "draft"))
+    """What is wrong with pictures, as ``iconotext check`` finds it."""
+    return await _answer(jobs, request, asked, request_work.checked, _settings(CheckSettings, asked))
 
 
 async def place(jobs: TheJobs, request: Request, asked: Annotated[PlaceIn, Query()]) -> Response:

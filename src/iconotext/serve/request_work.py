@@ -81,28 +81,16 @@ def chunks(upload: Upload, words: int) -> Reply:
     )
 
 
-def checked(upload: Upload, checking: CheckSettings, draft: bool) -> Reply:
-    """Findings and drafts, as ``check`` and ``alt-text draft`` print them."""
-    from iconotext.alt_text.drafts import make_drafts, row
-    from iconotext.alt_text.writing import digest
+def checked(upload: Upload, checking: CheckSettings) -> Reply:
+    """What is wrong with pictures, as ``check --json`` prints it."""
     from iconotext.check.audit import check
 
     with chdir(upload.folder):
-        checked = check([_start()], checking, upload.reading, root=Path.cwd())
-    errors = dict(upload.refused) | {str(each.path): without_hint(str(each.error)) for each in checked.failures}
-
-    def text(results: Results) -> Iterator[str]:
-        drafts = []
-        for each in results if draft else ():
-            if isinstance(each, Failure):
-                errors[str(each.path)] = str(each.error)
-            elif each.document.source is not None:
-                drafts += [row(one) for one in make_drafts(each, digest(each.document.source.read_bytes()))]
-        findings = [asdict(finding) for finding in checked.findings]
-        failed = [{"id": Path(path).stem, "source": path, "error": error} for path, error in sorted(errors.items())]
-        yield json_text({"findings": findings, "drafts": drafts, "failed": failed}) + "\n"
-
-    return _reply(upload, text, may_fail=True)
+        audit = check([_start()], checking, upload.reading, root=Path.cwd())
+    errors = dict(upload.refused) | {str(each.path): without_hint(str(each.error)) for each in audit.failures}
+    findings = [asdict(finding) for finding in audit.findings]
+    failed = [{"id": Path(path).stem, "source": path, "error": error} for path, error in sorted(errors.items())]
+    return Reply((json_text({"findings": findings, "failed": failed}) + "\n").encode(), 0, 0)
 
 
 def place(upload: Upload, text: str, placing: PlaceSettings) -> Reply:
@@ -135,7 +123,7 @@ def _start() -> Path:
     return files[0] if len(files) == 1 else Path()
 
 
-def _reply(upload: Upload, text: Callable[[Results], Iterable[str]], *, may_fail: bool = False) -> Reply:
+def _reply(upload: Upload, text: Callable[[Results], Iterable[str]]) -> Reply:
     documents = links = 0
     problem = f"no document in it: what is read is {formats_in_words()}"
 
@@ -153,7 +141,7 @@ def _reply(upload: Upload, text: Callable[[Results], Iterable[str]], *, may_fail
         read = map(_for_clients, read_files(files, upload.reading))
         refused = (Failure(Path(name), DocumentError(f"{name}: {why}")) for name, why in upload.refused)
         body = "".join(text(counted(chain(refused, _linker(upload.linking).link_all(read)))))
-    if not (documents or may_fail):
+    if not documents:
         raise DocumentError(problem)
     return Reply(body.encode(), documents, links)
 

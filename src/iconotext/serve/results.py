@@ -42,8 +42,8 @@ PAGE, LINKED, STAMP = "page.html", "linked.json", "stamp"
 REVIEW = "review.json"
 """File with the data of the review page."""
 
-ALT_TEXT = "alt-text.json"
-"""File with the pictures, the problems of their alternative texts, and drafts."""
+ALT_TEXT = "alt-texts.json"
+"""File with the pictures, the problems of their alternative texts, and what a vision model is asked about them."""
 
 ARRAYS, ABOUT = "evidence.npz", "evidence.json"
 """Files of the evidence: numbers, and the necessary parts of the document's layout and captions."""

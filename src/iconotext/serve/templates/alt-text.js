@@ -92,24 +92,15 @@ const aboutReply = (reply) => {
 
 const aboutText = (one) => {
   const reply = replies.get(id(one));
-  if (reply === undefined) return aboutDraft(one);
+  if (reply === undefined) return aboutFile(one);
   if (reply?.problem === null) return aboutReply(reply);
-  return make("span", {}, aboutReply(reply), make("br"), aboutDraft(one)); // the field has what it had
+  return make("span", {}, aboutReply(reply), make("br"), aboutFile(one)); // the field has what it had
 };
 
-const aboutDraft = (one) => {
-  if (one.draft === null) {
-    if (one.decorative) return "The file says that it is decoration.";
-    if (!one.missing) return "It has a text: mend it here, or leave it as it is.";
-    return described.language === "en"
-      ? "No draft: no sentence says outright what this picture shows. Write what is to be seen."
-      : "No draft: only English sentences are understood. Write what is to be seen.";
-  }
-  const [quote] = one.drafted_from;
-  return make(
-    "span", {}, "Drafted from: ", make("q", { lang: described.language }, quote.text),
-    ` Confidence that it belongs to the picture: ${percent(quote.confidence)}. Look at the picture before you accept.`,
-  );
+const aboutFile = (one) => {
+  if (one.decorative) return "The file says that it is decoration.";
+  if (one.missing) return "Look at the picture, and write what is to be seen.";
+  return "It has a text: mend it here, or leave it as it is.";
 };
 
 const card = (one) => {
@@ -117,9 +108,9 @@ const card = (one) => {
   const facts = [one.source, one.where].filter(Boolean).join(" · ");
   const field = make("textarea", {
     id: `${name}-text`, rows: 2, maxlength: 2000, spellcheck: "true", dir: "auto", lang: described.language,
-    "aria-describedby": `${name}-draft`, oninput: () => typed.set(name, field.value),
+    "aria-describedby": `${name}-about`, oninput: () => typed.set(name, field.value),
   });
-  field.value = typed.get(name) ?? one.text ?? one.draft ?? one.alt ?? "";
+  field.value = typed.get(name) ?? one.text ?? one.alt ?? "";
   return make(
     "article",
     { class: `picture-card${one.said === "nothing" ? "" : " said"}`, id: name, tabindex: -1, "aria-labelledby": `${name}-name` },
@@ -142,9 +133,9 @@ const card = (one) => {
       described.unchecked === null ? make(
         "label", { class: "field-name", for: `${name}-text` }, "Alternative text",
         make("span", { class: "quiet" }, one.alt ? `in the file: “${one.alt}”` : "in the file: none"),
-      ) : make("p", {}, one.draft ?? one.alt ?? ""),
+      ) : make("p", {}, one.alt ?? ""),
       described.unchecked === null ? field : null,
-      make("p", { class: "from", id: `${name}-draft` }, aboutText(one)),
+      make("p", { class: "from", id: `${name}-about` }, aboutText(one)),
       described.unchecked === null ? make(
         "p", { class: "choices" },
         make("button", { type: "button", "aria-describedby": `${name}-name`, onclick: () => accept(one) }, make("kbd", {}, "Enter"), "Accept"),
@@ -154,7 +145,7 @@ const card = (one) => {
       ) : null,
       make("p", { class: "outcome" }, OUTCOMES[one.said === "text" && !one.text ? "decoration" : one.said]),
       one.sentences.length ? make(
-        "details", { class: "says", open: one.draft === null }, make("summary", {}, "The text around it; in % how likely a sentence is about it"),
+        "details", { class: "says", open: true }, make("summary", {}, "The text around it; in % how likely a sentence is about it"),
         make("ul", { lang: described.language }, ...one.sentences.map((each) => make(
           "li", { dir: "auto" }, each.text,
           each.confidence === null ? null : make("span", { class: "sure quiet" }, ` ${percent(each.confidence)}`),
