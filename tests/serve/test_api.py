@@ -140,7 +140,7 @@ def test_what_cannot_be_answered_says_why(server, article):
     mixed = {"x/good.md": b"# Good\n\nA sentence.\n", "x/bad.pdf": b"%PDF-1.7 broken"}
     assert [each.get("error") is not None for each in send(server, mixed, "link")] == [True, False]
     assert "bad.pdf" in refused(mixed, "chunks")
-    assert [each["source"] for each in send(server, mixed, "check?draft=true")["failed"]] == ["x/bad.pdf"]
+    assert [each["source"] for each in send(server, mixed, "check")["failed"]] == ["x/bad.pdf"]
     assert not any((server.data / "asked").iterdir())
 
 

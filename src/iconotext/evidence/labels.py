@@ -233,7 +233,6 @@ _PL = r"(?:zdjęci\w+|rysun\w+|obraz\w*|fotografi\w+|ilustracj\w+|schema\w+|wykr
 _TR = r"(?:resim|resm|resiml|fotoğraf|görsel|şek[i]?l|görüntü|çizim|grafi[kğ]|diyagram|harita)\w*"
 _JA = r"(?:写真|図|画像|絵|イラスト|グラフ|地図|スクリーンショット)"
 _ZH = r"(?:照片|图片|圖片|插图|插圖|截图|截圖|示意图|示意圖|地图|地圖|[图圖](?![书書形案像标]))"
-_ZH_THIS = r"(?:[这這那]?[一两兩三几幾\d]?[张張幅个個])?"
 _KO = r"(?:그림|사진|이미지|도표|그래프|스크린샷|삽화|지도)"
 _VI = r"(?:hình(?: ảnh| vẽ| minh họa)?|ảnh|biểu đồ|sơ đồ|đồ thị|bản đồ)"
 _SHOWN = r"(?:pictured|shown|seen|depicted|illustrated)"

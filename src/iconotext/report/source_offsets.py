@@ -1,6 +1,6 @@
 """The positions of a document's sentences in the Markdown or HTML file from which it was read.
 
-``source_spans`` counts in the decoded file, and ``countable_text`` returns the text in which other programs count.
+``source_spans`` counts in characters of the decoded file.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from iconotext.errors import IconotextError
 from iconotext.read.directives import REFERENCE
 from iconotext.read.format import suffix_format
-from iconotext.read.html import INLINE, parse_html
+from iconotext.read.html import INLINE
 from iconotext.read.markdown import markdown_references
 from iconotext.read.text_file import decode_text
 from iconotext.types import Document
@@ -35,7 +35,6 @@ _REST = r"|(?P<entity>&\#?\w{1,31};)|(?P<word>[^\W_]+)|(?P<gap>.)"
 _TOKENS = {
     "html": re.compile(_HIDDEN + _TAG + _REST, re.DOTALL | re.IGNORECASE),
     "markdown": re.compile(_HIDDEN + _TAG + _MARKDOWN + _REST, re.DOTALL | re.IGNORECASE),
-    "page text": re.compile(r"(?P<tag>(?!))|(?P<entity>(?!))|(?P<word>[^\W_]+)|(?P<gap>.)", re.DOTALL),
 }
 _WORD = re.compile(r"[^\W_]+")
 
@@ -51,25 +50,6 @@ def source_spans(document: Document) -> list[tuple[int, int] | None]:
     """
     source = source_text(document)
     return [None] * len(document.sentences) if source is None else _sentence_spans(document, *source)
-
-
-def countable_text(document: Document) -> tuple[str, list[tuple[int, int] | None]] | None:
-    """Return the text in which other programs count a document's characters, and each sentence's position in it.
-
-    It is the decoded Markdown file, or the text content of an HTML page's ``body``, as in browsers.
-
-    Returns:
-        None if ``source_spans`` finds nothing either.
-    """
-    source = source_text(document)
-    if source is None:
-        return None
-    text, kind = source
-    if kind == "html":
-        root = parse_html(text)
-        body = root.find("body")
-        text, kind = "".join((root if body is None else body).itertext()), "page text"
-    return text, _sentence_spans(document, text, kind)
 
 
 def source_text(document: Document) -> tuple[str, str] | None:
