@@ -27,13 +27,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+from cross_fitting import cross_fitted, link_sources, sources, text_encoder
 from default_model import unseen_by
 from numpy.typing import NDArray
-from promise import ALL, cross_fitted, link_sources, sources, text_encoder
 
 from evidence import looking_with
 from iconotext.corpus.store import read_corpus
-from iconotext.decide.choose import MIN_CONFIDENCE
+from iconotext.evidence.kinds import DEFAULT_EVIDENCE
 from iconotext.evidence.words import stems
 from iconotext.excerpts import Chunk
 from iconotext.linker import Linker
@@ -63,7 +63,7 @@ def main() -> None:
     seen = [
         s for name in ("cited/cited.jsonl", "textbook/cited.jsonl") for s in sources(folder / name, encode, looking)
     ]
-    linked = link_sources(seen, encode, cross_fitted(seen, encode), ALL, select="top-k", min_confidence=MIN_CONFIDENCE)
+    linked = link_sources(seen, encode, cross_fitted(seen, encode), DEFAULT_EVIDENCE)
     for title, is_openstax in (("other publishers", False), ("OpenStax", True)):
         own = [each for source, each in linked if (source.group == "openstax") == is_openstax]
         report_contexts(title, own)

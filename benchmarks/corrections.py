@@ -12,9 +12,9 @@ halves, several times (--splits): in one a scripted reviewer answers as the auth
 many as there are, in the order of doubt as the server shows them, or at random; measured is the other half, where
 nobody answers. Intervals are of 2,000 resamplings of the collections.
 
-Answers count in three ways: *habit* (where pictures stand); *own*, calibration figures for promises instead of those
-of other publishers; and *sure*, which the server does not have: the confidence of each best sentence is made to fit the
-answers by logistic regression, if that makes the answers of documents that were left out clearly more probable.
+Answers count in two ways: *habit* (where pictures stand); and *sure*, which the server does not have: the confidence of
+each best sentence is made to fit the answers by logistic regression, if that makes the answers of documents that were
+left out clearly more probable.
 """
 
 from __future__ import annotations
@@ -23,31 +23,28 @@ import argparse
 import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from cited_documents import Cited, variants
-from false_discoveries import benjamini_hochberg
+from cross_fitting import Learned, Source, group
 from fit_evidence import FIRST, common_habit, example, fit_subset, with_habits
 from fit_matcher import fit_matcher
 from numpy.typing import NDArray
-from promise import BLIND, Learned, Source, false_share, group, value
 
 from evidence import captions
 from iconotext.corpus.store import read_corpus
-from iconotext.decide.calibration import Calibration, Figure, calibration_of, kind_of
 from iconotext.decide.choose import choose_links
 from iconotext.decide.combine import places_by_evidence, subset_name, weigh
-from iconotext.decide.false_discovery import conformal_p_values
 from iconotext.evidence.caption import PROBE, Encode, Reading, texts_of
 from iconotext.evidence.gather import DocumentEvidence, gather_evidence
 from iconotext.evidence.habit import Habit, PlaceEvidence, infer_habit, judged_evidence
 from iconotext.features import FeatureCache, cached_text, load_text_backbone
 from iconotext.serve.store import Picture
 from iconotext.serve.verdicts import CANDIDATES, doubts, worths
-from iconotext.types import Claim, Document, LinkedDocument
+from iconotext.types import Document, Evidence, LinkedDocument
 
 ROOT = Path(__file__).resolve().parent.parent
 FILES = ("cited/cited.jsonl", "textbook/cited.jsonl", "cited_text/openstax.jsonl")
@@ -58,8 +55,7 @@ ANSWERS = (0, 10, 30, 100)
 STEP = 10
 """Answers after which the server has learned what was said."""
 
-ALPHAS = (0.1, 0.2)
-CLAIMS: tuple[Claim, ...] = ("paragraph", "sentence")
+BLIND: tuple[Evidence, ...] = ("caption", "layout", "reference")
 RESAMPLINGS = 2000
 
 Said = dict[str, dict[int, tuple[int, ...]]]
@@ -77,13 +73,12 @@ class Tried:
 
 @dataclass(frozen=True, eq=False)
 class Collected:
-    """A collection with what was fitted without its class, and the calibration figures of the others."""
+    """A collection with what was fitted without its class."""
 
     name: str
     group: str
     documents: list[Tried]
     learned: Learned
-    calibration: Calibration = field(default_factory=dict)
 
 
 class Measured(NamedTuple):
@@ -91,8 +86,6 @@ class Measured(NamedTuple):
 
     sure: NDArray[np.float64]
     right: NDArray[np.bool_]
-    false: Mapping[tuple[str, float], float]
-    power: Mapping[tuple[str, float], float]
     fitted: bool = False
 
 
@@ -130,21 +123,17 @@ def collected(folder: Path) -> list[Collected]:
     learned = cross_fitted(sources, encode)
     by_name: dict[str, list[Source]] = defaultdict(list)
     for source in sources:
-        by_name[source.publisher].append(source)
+        by_name[source.collection].append(source)
     found = []
     for name, own in sorted(by_name.items()):
         by = learned[own[0].group]
         if len(own) >= LEAST:
             found.append(Collected(name, own[0].group, [gathered(each, encode, by) for each in own], by))
-    linked = [(each.group, best(each, habit_of(each, {}), document)) for each in found for document in each.documents]
-    return [
-        replace(each, calibration=calibration_of(((name, one) for name, one in linked if name != each.group), BLIND))
-        for each in found
-    ]
+    return found
 
 
 def cross_fitted(sources: Sequence[Source], encode: Encode) -> dict[str, Learned]:
-    """Class to what was fitted without it, as ``promise.cross_fitted`` but without pictures."""
+    """Class to what was fitted without it, as ``cross_fitting.cross_fitted`` but without pictures."""
     found = {}
     for left in sorted({source.group for source in sources}):
         others = [source.cited for source in sources if source.group != left]
@@ -220,12 +209,11 @@ def tried(of: Collected, split: int) -> Iterator[tuple[tuple[str, str, int], Mea
             if not answers and way == "random":
                 continue
             habit = habit_of(of, said)
-            measured = measure(of, habit, others, of.calibration)
+            measured = measure(of, habit, others)
             yield ("habit", way if answers else "none", answers), measured
             if answers:
                 linked = list(judged(of, habit, reviewed, said))
-                yield ("habit, own", way, answers), measure(of, habit, others, calibration_of(linked, BLIND))
-                yield ("habit, sure", way, answers), with_sureness(measured, [one for _, one in linked])
+                yield ("habit, sure", way, answers), with_sureness(measured, linked)
 
 
 def with_sureness(measured: Measured, linked: Sequence[LinkedDocument]) -> Measured:
@@ -293,44 +281,19 @@ def next_pictures(
     return [(reviewed[p.document], p.number) for p in left[:number]]
 
 
-def judged(of: Collected, habit: Habit, reviewed: Sequence[Tried], said: Said) -> Iterator[tuple[str, LinkedDocument]]:
+def judged(of: Collected, habit: Habit, reviewed: Sequence[Tried], said: Said) -> Iterator[LinkedDocument]:
     """The reviewed documents with the best links of their judged pictures, each found without its own answer."""
     blind = replace(habit, judged={})
     for one in reviewed:
         if answers := said.get(one.document.id):
             linked = best(of, blind, one)
-            yield "own", replace(linked, links=tuple(link for link in linked.links if link.image in answers))
+            yield replace(linked, links=tuple(link for link in linked.links if link.image in answers))
 
 
-def measure(of: Collected, habit: Habit, others: Sequence[Tried], calibration: Calibration) -> Measured:
-    figures: dict[str, list[Figure]] = defaultdict(list)
-    for one in others:
-        block = [sentence.block for sentence in one.document.sentences]
-        for link in best(of, habit, one).links:
-            if gold := one.gold.get(link.image):
-                near = link.paragraph is not None and any(block[i] == block[link.sentence] for i in gold)
-                made = Figure(link.confidence, link.sentence in gold, link.paragraph or 0.0, near)
-                figures[kind_of(one.document, link.image, BLIND)].append(made)
-    every = [figure for some in figures.values() for figure in some]
-    false: dict[tuple[str, float], float] = {}
-    power: dict[tuple[str, float], float] = {}
-    for claim in CLAIMS:
-        right = np.array([value(figure, claim)[1] for figure in every], np.float64)
-        for alpha in ALPHAS:
-            needed = np.ceil(1 / alpha - 1e-9) - 1
-            p = np.ones(0)
-            for kind, some in figures.items():
-                classes = calibration.get(kind, {})
-                known = bool(classes) and min(map(len, classes.values())) >= needed
-                scores = np.array([value(figure, claim)[0] for figure in some])
-                p = np.append(p, conformal_p_values(scores, classes, claim) if known else np.full(len(some), 2.0))
-            kept = benjamini_hochberg(p[p <= 1], alpha) if (p <= 1).any() else np.zeros(0, np.bool_)
-            all_kept = np.zeros(len(every), np.bool_)
-            all_kept[p <= 1] = kept
-            false[claim, alpha] = false_share(all_kept, right)
-            power[claim, alpha] = float(right[all_kept].sum() / max(right.sum(), 1.0))
-    sure, good = (np.array([getattr(figure, name) for figure in every]) for name in ("sentence", "sentence_right"))
-    return Measured(sure, good.astype(np.bool_), false, power)
+def measure(of: Collected, habit: Habit, others: Sequence[Tried]) -> Measured:
+    links = [(link, one.gold.get(link.image)) for one in others for link in best(of, habit, one).links]
+    sure = np.array([link.confidence for link, gold in links if gold], np.float64)
+    return Measured(sure, np.array([link.sentence in gold for link, gold in links if gold], np.bool_))
 
 
 def calibration_error(measured: Sequence[Measured]) -> float:
@@ -371,32 +334,10 @@ def report(found: Mapping[tuple[str, str, int], Mapping[str, list[Measured]]]) -
     )
     print("|---" * 8 + "|")
     for (learned, order, answers), some in found.items():
-        if "own" not in learned:
-            every = [measured for own in some.values() for measured in own]
-            cells = [change(some, image_at_1, 100), change(some, improbable, 1), change(some, calibration_error, 100)]
-            whole, fitted = calibration_error(every), np.mean([measured.fitted for measured in every])
-            print(f"| {learned} | {order} | {answers} | {' | '.join(cells)} | {whole:.1%} | {fitted:.0%} |")
-    heads = " | ".join(f"{claim} {alpha:.0%}: false, power" for claim in CLAIMS for alpha in ALPHAS)
-    print(f"\n| learned | order | answers | {heads} |")
-    print("|---" * (3 + len(CLAIMS) * len(ALPHAS)) + "|")
-    for (learned, order, answers), some in found.items():
-        if "sure" not in learned:
-            cells = [promise_cell(some, names, claim, alpha, drawn) for claim in CLAIMS for alpha in ALPHAS]
-            print(f"| {learned} | {order} | {answers} | {' | '.join(cells)} |")
-
-
-def promise_cell(
-    some: Mapping[str, list[Measured]], names: Sequence[str], claim: Claim, alpha: float, drawn: NDArray[np.int64]
-) -> str:
-    """Shares of false and of right links that stay, means of the collections with their intervals."""
-    cells = []
-    for what in ("false", "power"):
-        shares = np.array(
-            [np.mean([getattr(measured, what)[claim, alpha] for measured in some[name]]) for name in names]
-        )
-        low, high = np.quantile(shares[drawn].mean(axis=1), [0.025, 0.975])
-        cells.append(f"{shares.mean():.1%} ({low:.0%}-{high:.0%})")
-    return ", ".join(cells)
+        every = [measured for own in some.values() for measured in own]
+        cells = [change(some, image_at_1, 100), change(some, improbable, 1), change(some, calibration_error, 100)]
+        whole, fitted = calibration_error(every), np.mean([measured.fitted for measured in every])
+        print(f"| {learned} | {order} | {answers} | {' | '.join(cells)} | {whole:.1%} | {fitted:.0%} |")
 
 
 if __name__ == "__main__":

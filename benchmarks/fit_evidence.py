@@ -12,7 +12,6 @@ import numpy as np
 from cited_documents import Cited
 from fit_logit import Added, fit_added, fit_logit
 
-from iconotext.decide.calibration import Calibration, Figure
 from iconotext.decide.combine import (
     FITTED,
     Coefficients,
@@ -89,25 +88,6 @@ def fitted_features(
 def dump_coefficients(coefficients: Mapping[str, Coefficients]) -> str:
     """The text of ``coefficients.json``."""
     return json.dumps({name: asdict(entry) for name, entry in coefficients.items()}, indent=1, sort_keys=True) + "\n"
-
-
-def dump_calibration(table: Calibration) -> str:
-    """The text of ``calibration.json``: a line for each document, with four digits of each score."""
-    kinds = []
-    for kind, classes in sorted(table.items()):
-        lines = [
-            f"{json.dumps(name)}: [\n" + ",\n".join(map(_line, documents)) + "]"
-            for name, documents in sorted(classes.items())
-        ]
-        kinds.append(f"{json.dumps(kind)}: {{\n" + ",\n".join(lines) + "}")
-    return "{\n" + ",\n".join(kinds) + "}\n"
-
-
-def _line(figures: list[Figure]) -> str:
-    rows = [
-        [round(f.sentence, 4), int(f.sentence_right), round(f.paragraph, 4), int(f.paragraph_right)] for f in figures
-    ]
-    return json.dumps(rows, separators=(",", ":"))
 
 
 def fit_coefficients(examples: Sequence[Example], common: NDArray[np.float64]) -> dict[str, Coefficients]:

@@ -187,15 +187,13 @@ def build_or_there(folder, build):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("max_false", [None, 0.5])
-def test_linking_shards_stops_with_a_line_wherever_the_disk_is_full_and_goes_on(tmp_path, monkeypatch, max_false):
+def test_linking_shards_stops_with_a_line_wherever_the_disk_is_full_and_goes_on(tmp_path, monkeypatch):
     pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     monkeypatch.setattr("iconotext.scale.run.Processes", Here)
     shards = make(tmp_path / "in", shards=2, documents=20)
-    promise = {} if max_false is None else {"max_false": max_false, "promise": "document"}
 
     def link(output):
-        linking = LinkSettings(relations="none", evidence=("caption", "layout"), **promise)
+        linking = LinkSettings(relations="none", evidence=("caption", "layout"))
         link_shards([str(shards)], str(output), linking=linking, settings=ShardSettings(to="jsonl"))
         return contents(output)
 

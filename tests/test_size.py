@@ -23,9 +23,9 @@ from iconotext.types import Document
 SOURCE = Path(iconotext.__file__).parent
 TESTS = Path(__file__).parent
 LIMITS = {
-    "lines of src": 79_600,
-    "modules of src": 369,
-    "lines of tests": 62_200,
+    "lines of src": 78_100,
+    "modules of src": 365,
+    "lines of tests": 61_250,
     "modules that a document enters while it is linked": 14,
     "modules that a query enters while a library is searched": 8,
 }

@@ -1,16 +1,14 @@
 """The linker: it links the images of documents to their sentences, with one model and one group of settings.
 
 ``Linker.load`` loads a model, ``Linker.link`` links one document, and ``Linker.link_all`` links many; ``run`` does the
-work. With ``max_false`` in the settings the linker first controls the false discoveries among all documents
-(``decide.false_discovery``). ``PreparedLinker`` links documents one by one, with what all documents of a run show
-together.
+work.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
 from types import MappingProxyType
@@ -22,15 +20,12 @@ from iconotext.evidence.kinds import chosen_evidence
 from iconotext.extras import require
 from iconotext.read import Failure, given_document, given_or_failure
 from iconotext.system.spool import Spool
-from iconotext.types import Document, Evidence, LinkedDocument
+from iconotext.types import Document, LinkedDocument
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from iconotext.decide.calibration import Calibration
-    from iconotext.decide.false_discovery import Candidate, Controlled
-    from iconotext.decide.target_decoy import DecoyPool
     from iconotext.encoders.encoder import Encoder
     from iconotext.encoders.relation_model import RelationModel
     from iconotext.evidence.gather import DocumentEvidence, EncodedText
@@ -49,10 +44,7 @@ HABIT_DOCUMENTS = 500
 """At most this many documents of a collection are used to infer its habits; a few hundred images are enough."""
 
 BEST: dict[str, object] = {"select": "best", "min_confidence": 0.0}
-"""Settings that link each image to its best sentence, whatever the confidence; promises are made from these links."""
-
-OWN = "your own"
-"""Name of the class of calibration figures that the user gave."""
+"""Settings that link each image to its best sentence, whatever the confidence."""
 
 
 class Linker:
@@ -120,8 +112,6 @@ class Linker:
             TypeError: Neither a document nor a file name.
         """
         document = given_document(document)
-        if self.settings.max_false is not None:
-            return self.promises([document]).keep(self.plain.link(document, habits))
         (linked,) = self._run.link(self._encoded([document]), habits or {})
         return _or_raise(linked)
 
@@ -155,10 +145,10 @@ class Linker:
         from iconotext.place.settings import PlaceSettings
         from iconotext.place.text import chosen, joined, text_document
 
-        document = joined(text_document(text, reading), pictures_of(pictures, self.plain.link_all, reading))
+        sources = self._best_linker().link_all
+        document = joined(text_document(text, reading), pictures_of(pictures, sources, reading))
         settings = settings or PlaceSettings()
-        update = {"max_false": None, "habit": None, "explain": False, **BEST, "evidence": settings.evidence}
-        linked = Linker(self.encoder, self.settings.model_copy(update=update)).link(document)
+        linked = self._best_linker(habit=None, explain=False, evidence=settings.evidence).link(document)
         return chosen(linked, settings)
 
     def gather(self, document: Document | Path | str) -> DocumentEvidence:
@@ -171,7 +161,7 @@ class Linker:
         return _or_raise(evidence)
 
     def link_evidence(self, evidence: DocumentEvidence, habits: Mapping[str, Habit] | None = None) -> LinkedDocument:
-        """Link a document from computed evidence: fast, for other settings or habits. Makes no promises.
+        """Link a document from computed evidence: fast, for other settings or habits.
 
         Args:
             evidence: From ``gather`` of a linker with the same encoder and at least the same evidence.
@@ -205,6 +195,10 @@ class Linker:
         """Encode documents in batches into the cache, to link them one by one afterwards."""
         for _ in self._run.encode_images(self._encoded(documents)):
             pass
+
+    def _best_linker(self, **update: object) -> Linker:
+        """A linker with the same model that links each image to its best sentence."""
+        return Linker(self.encoder, self.settings.model_copy(update={**BEST, **update}))
 
     @property
     def _run(self) -> LinkingRun:
@@ -263,10 +257,6 @@ class Linker:
 
         if isinstance(documents, (str, Path, Document)):
             raise TypeError(f"link_all takes a list of documents; link takes one, such as {documents!r:.60}")
-        if self.settings.max_false is not None:
-            with Spool(map(given_or_failure, documents)) as spool:
-                yield from self._promises(spool).keep_all(self.plain.link_all(spool, habits))
-            return
         encoded = self._encoded(documents)
         if habits is not None or not self._infers_habits:
             yield from self._run.link(encoded, habits or {})
@@ -286,59 +276,6 @@ class Linker:
         return cached_lines(reader, FeatureCache()) if self.settings.cache else reader
 
     @cached_property
-    def plain(self) -> Linker:
-        """The same linker without promises; if promises would drop links, each image is linked to its best sentence."""
-        chosen: dict[str, object] = {} if self.settings.promise == "none" else BEST
-        return Linker(self.encoder, self.settings.model_copy(update={"max_false": None, **chosen}))
-
-    def calibrate(self, documents: Iterable[Document | Failure]) -> None:
-        """Use these documents, with right and complete gold links, for promises instead of the package's figures."""
-        from iconotext.decide.calibration import calibration_of
-
-        linked = self._best_links(documents, self.settings.evidence)
-        own = ((OWN, each) for each in linked if isinstance(each, LinkedDocument))
-        self.calibration = calibration_of(own, self.settings.evidence)
-
-    def promises(self, documents: Iterable[Document | Path | str | Failure]) -> Controlled:
-        """Make the promises for documents that are linked together; only numbers about each are kept in memory.
-
-        Args:
-            documents: Iterated once; those that cannot be linked are skipped.
-
-        Raises:
-            SettingError: Two documents have the same id, or ``max_false`` is not set.
-        """
-        if self.settings.max_false is None:
-            raise SettingError("max_false is not set: say which share of the links may be wrong")
-        with Spool(map(given_or_failure, documents)) as spool:
-            return self._promises(spool)
-
-    def candidates(self, documents: Iterable[Document | Failure], pool: DecoyPool) -> Iterator[Candidate]:
-        """Yield the image data for promises; it iterates ``documents`` twice and draws decoys from ``pool``."""
-        from iconotext.decide.false_discovery import candidates
-
-        return candidates(documents, pool, self._best_links, self.settings.evidence)
-
-    def _promises(self, spool: Spool[Document | Failure]) -> Controlled:
-        from iconotext.decide.false_discovery import control_among_documents
-
-        return control_among_documents(spool, self._best_links, self.settings, self.calibration)
-
-    def _best_links(
-        self, documents: Iterable[Document | Failure], evidence: tuple[Evidence, ...]
-    ) -> Iterator[LinkedDocument | Failure]:
-        """Find the best link of each image, by some kinds of evidence, without promises."""
-        update = {"max_false": None, "relations": "none", "explain": False, **BEST, "evidence": evidence}
-        return Linker(self.encoder, self.settings.model_copy(update=update)).link_all(documents)
-
-    @cached_property
-    def calibration(self) -> Calibration:
-        """The figures of ``calibrate``, else the calibration figures in the package."""
-        from iconotext.decide.calibration import load_calibration
-
-        return load_calibration()
-
-    @cached_property
     def relation_model(self) -> RelationModel:
         """The model that predicts the relations of links."""
         from iconotext.encoders.relation_model import load_relation_model, relations_folder
@@ -354,46 +291,8 @@ def _or_raise(result: R | Failure) -> R:
     return result
 
 
-class PreparedLinker:
-    """A linker with what all documents of a run show together, so that each document can be linked alone.
-
-    Args:
-        load: Loads the linker; called only when it is needed, since a run in which nothing has changed needs none.
-        documents: The documents of the run, iterated for the habits, and once more for promises.
-        several: Whether there are several, which have common habits.
-
-    Attributes:
-        habits: Where the authors of each collection put images; empty for a document alone.
-        promises: Made for all documents together; None if none are asked for.
-    """
-
-    def __init__(
-        self,
-        load: Callable[[], Linker],
-        settings: LinkSettings,
-        documents: Iterable[Document | Failure],
-        *,
-        several: bool,
-    ) -> None:
-        self._load = cache(load)
-        self.habits = self._load().habits(documents) if several else {}
-        self.promises = None if settings.max_false is None else self._load().promises(documents)
-
-    @property
-    def digest(self) -> str:
-        """A text that changes with what the documents show together, on which the links of each depend."""
-        habits = "".join(f"{name} {habit.digest}" for name, habit in sorted(self.habits.items()))
-        return habits + (self.promises.digest if self.promises else "")
-
-    def link_all(self, documents: Iterable[Document]) -> Iterator[LinkedDocument | Failure]:
-        """Link some of the documents."""
-        if self.promises is None:
-            return self._load().link_all(documents, self.habits)
-        return self.promises.keep_all(self._load().plain.link_all(documents, self.habits))
-
-
 class RunFiles(AbstractContextManager["RunFiles"]):
-    """The files of a run, each read once: documents that habits or promises needed are stored until they are linked.
+    """The files of a run, each read once: documents that habits needed are stored until they are linked.
 
     Args:
         files: Each file with its name in the run, and the named folder that contains it or None.

@@ -1,4 +1,4 @@
-"""The data types that all stages share: documents with sentences and images, links, explanations and promises."""
+"""The data types that all stages share: documents with sentences and images, links and explanations."""
 
 from __future__ import annotations
 
@@ -26,14 +26,6 @@ Part = TypeVar("Part")
 
 EVIDENCE: tuple[Evidence, ...] = ("picture", "caption", "ocr", "layout", "reference", "context")
 """The kinds of evidence that ship."""
-
-Claim = Literal["document", "paragraph", "sentence"]
-"""The claims of promises about a link: its picture belongs to the document; its paragraph or its sentence is right."""
-
-Required = Literal["document", "paragraph", "sentence", "none"]
-"""Links that do not pass this claim are dropped; ``none`` drops no links."""
-
-CLAIMS: tuple[Claim, ...] = ("document", "paragraph", "sentence")
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,35 +233,6 @@ class Link:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Promise:
-    """A promise about the links of all documents that were linked together; see ``iconotext.decide.false_discovery``.
-
-    Attributes:
-        claim: The claim about each image that passed.
-        max_false: The claim is wrong for at most this share of the images that passed, in expectation.
-        tested: Number of images for which it was tested.
-        kept: Number of images that passed.
-        calibration: Number of calibration figures, or decoys, that the promise is based on.
-        untested: Number of images that could not be tested; nothing is promised about them.
-        refused: Why they could not be tested; None if all were.
-        images: The images of this document that passed.
-        decides: Whether the links of images that did not pass are dropped.
-        collections: Number of collections with a threshold of their own; the promise is for all together, not for each.
-    """
-
-    claim: Claim
-    max_false: float
-    tested: int
-    kept: int
-    calibration: int
-    untested: int = 0
-    refused: str | None = None
-    images: frozenset[int] = frozenset()
-    decides: bool = False
-    collections: int = 0
-
-
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LinkedDocument:
     """A document with the links found in it.
@@ -280,7 +243,6 @@ class LinkedDocument:
         similarity: (sentences, images) float32, the scores from which links were chosen; 0 in the column of an image
             with a problem.
         model: Name of the model that compared images with sentences.
-        promises: One for each claim; () if none were asked for.
         notes: What a user should know about all links, a sentence each, such as a language that the model does not
             know.
         habit: Where the pictures of its collection stand, in words; None if unknown.
@@ -291,7 +253,6 @@ class LinkedDocument:
     links: tuple[Link, ...]
     similarity: FloatMatrix
     model: str
-    promises: tuple[Promise, ...] = ()
     notes: tuple[str, ...] = ()
     habit: str | None = None
     chosen: Mapping[int, tuple[str, ...]] = field(default_factory=dict)

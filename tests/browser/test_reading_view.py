@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
+from iconotext.decide.choose import MEASURED
 from iconotext.types import Image, Sentence
 from tests.support.browser import contrast, luminance, until
 from tests.support.linked import HOSTILE, link, make_linked, photograph
@@ -203,6 +204,20 @@ def test_the_slider_hides_links_and_the_count_follows(open_page, linked):
     assert threads(page) == {}
     page.keyboard.press("Home")
     until(page, "document.querySelectorAll('.thread').length === 5")
+
+
+def test_the_slider_says_how_often_such_links_are_right(open_page, linked):
+    links = tuple(replace(each, evidence={"caption": 1.0, "layout": 0.5}) for each in linked.links)
+    page = open_page(replace(linked, links=links))
+    slider, measured = page.get_by_label("Confidence at least"), page.locator("#measured")
+    assert not measured.is_visible()
+    slider.hover()
+    assert measured.is_visible()
+    assert measured.text_content() == MEASURED[0].words
+    slider.fill("57")
+    until(page, "document.getElementById('minimum-shown').textContent === '57 %'")
+    assert measured.text_content() == MEASURED[4].words
+    assert Axe().run(page).violations_count == 0
 
 
 def test_everything_can_be_done_with_the_keyboard(open_page, linked):

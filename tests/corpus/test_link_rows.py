@@ -15,11 +15,11 @@ import pytest
 from PIL import Image as Pillow
 
 import iconotext
-from iconotext import LinkSettings, link_rows
+from iconotext import link_rows
 from iconotext.corpus.check import check_corpus
 from iconotext.corpus.row_schemas import SCHEMAS, schema_of
 from iconotext.corpus.shards import Counts, find_shards, shard_documents
-from iconotext.errors import CorpusError, SettingError
+from iconotext.errors import CorpusError
 
 CAT, CUP = "Our cat sits still for long.", "The cup of coffee has to be warm."
 
@@ -242,8 +242,6 @@ def test_what_cannot_be_asked_for():
         link_rows([{"body": CAT, "images": []}])
     with pytest.raises(TypeError, match="not str"):
         link_rows("rows")
-    with pytest.raises(SettingError, match="max_false: a promise holds for all documents"):
-        link_rows(ROWS, settings=LinkSettings(max_false=0.1))
     with pytest.raises(CorpusError, match="not a folder"):
         link_rows(ROWS, pictures=Path("nowhere"))
 

@@ -133,6 +133,13 @@ def test_a_manifest_never_stands_beside_the_result_of_another_time(tmp_path, lin
         assert stage.run(shard) == known
 
 
+def test_files_of_ours_are_no_shards(tmp_path):
+    for name in ("000.jsonl", "_manifests/000.jsonl", "_duplicates.parquet", "more/001.jsonl"):
+        write_jsonl(tmp_path / name, [])
+    assert [each.name for each in find_shards([str(tmp_path)])] == ["000", "more/001"]
+    assert [each.name for each in find_shards([str(tmp_path / "_manifests")])] == ["000"]
+
+
 @pytest.mark.slow
 def test_a_machine_without_the_folder_of_the_results_or_a_shard_writes_nothing(tmp_path):
     shards = find_shards([str(make(tmp_path / "in", shards=1))])

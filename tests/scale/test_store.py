@@ -11,10 +11,8 @@ from pathlib import Path
 import pytest
 
 from iconotext.corpus.shards import ShardSettings, find_shards
-from iconotext.decide.settings import LinkSettings
 from iconotext.errors import CorpusError, StoreError
 from iconotext.scale.duplicates import find_duplicates
-from iconotext.scale.run import link_shards
 from iconotext.scale.stage import Stage
 from iconotext.system import object_store as store
 from tests.support.object_store import running, send
@@ -128,28 +126,6 @@ def test_a_store_gives_the_bytes_that_this_machine_gives(server, tmp_path):
     store.write("s3://bucket/out/b.jsonl", b"half")
     assert link("s3://bucket/in", "s3://bucket/out")["made"] == 1
     assert fetch("s3://bucket/out") == fetched
-
-
-@pytest.mark.slow
-def test_a_promise_over_shards_of_a_store_is_that_of_files(server, tmp_path, monkeypatch):
-    monkeypatch.setattr("iconotext.scale.run.Processes", Here)
-    make(tmp_path / "in")
-    send(tmp_path / "in", "s3://bucket/in")
-    promise = {"max_false": 0.5, "promise": "document", "evidence": ("caption", "layout"), "relations": "none"}
-    done = [
-        link_shards([shards], output, linking=LinkSettings(**promise), settings=ShardSettings(to="jsonl"))
-        for shards, output in (
-            (str(tmp_path / "in"), str(tmp_path / "out")),
-            ("s3://bucket/in", "s3://bucket/out"),
-            ("s3://bucket/in", "s3://bucket/out"),
-        )
-    ]
-    assert done[0] == done[1] == done[2] | {"made": 3}
-    assert done[0]["promises"][0]["tested"] > 0
-    made, fetched = contents(tmp_path / "out"), fetch("s3://bucket/out")
-    assert sorted(made) == sorted(fetched)
-    same = [name for name in made if "_manifests" not in name]  # which tell addresses and times
-    assert {name: made[name] for name in same} == {name: fetched[name] for name in same}
 
 
 def test_a_store_that_is_away_is_asked_again_and_then_the_same_goes_on(server, tmp_path, linked_stage, monkeypatch):

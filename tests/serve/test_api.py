@@ -49,7 +49,7 @@ def send(server, files, path):
             "link?evidence=caption,layout&select=best&min_confidence=0.2&relations=none",
             "link . --to json --evidence caption,layout --select best --min-confidence 0.2 --relations none",
         ),
-        ("link?max_false=0.3&explain=true", "link . --to json --max-false 0.3 --explain"),
+        ("link?min_confidence=0.3&explain=true", "link . --to json --min-confidence 0.3 --explain"),
         ("context?words=12&k=1", "context . --json --words 12 --k 1"),
         ("chunks?words=9&evidence=caption&evidence=layout", "chunks . --json --words 9 --evidence caption,layout"),
     ],
@@ -112,7 +112,6 @@ def test_what_cannot_be_answered_says_why(server, article):
     assert "no document in it" in refused({"a.png": article["trip/red.png"], "b.png": article["trip/red.png"]}, "link")
     assert "bad.pdf" in refused({"bad.pdf": b"%PDF-1.7 broken"}, "context")
     assert refused({"../a.md": b"A."}, "link") == "../a.md: its name leads out of the folder that was sent (..)"
-    assert "give max_false too" in refused(article, "link?promise=paragraph")
     assert refused(article, "link?model=other", 422) == "model: there is no such parameter"
     assert refused(article, "link?text=/etc/passwd", 422) == "text: there is no such parameter"
     assert refused(article, "link?relations=/etc", 422) == "relations: must be 'default' or 'none', not '/etc'"

@@ -104,7 +104,7 @@ def test_a_document_is_read_by_other_settings(server, opened):
     collection, documents = opened
     a, folder = documents["a"], server.data / "linked" / collection / str(documents["a"])
     written = (folder / "page.html").stat().st_mtime_ns
-    page, data = shown(server, a, "evidence=layout&select=best&k=1&min_confidence=&max_false=")
+    page, data = shown(server, a, "evidence=layout&select=best&k=1&min_confidence=")
     assert data["kinds"] == ["layout"]
     assert sorted(link[1] for link in data["links"]) == sorted({link[1] for link in data["links"]})
     assert 'aria-label="What it is linked by"><details open>' in page
@@ -114,39 +114,5 @@ def test_a_document_is_read_by_other_settings(server, opened):
     assert some["links"]
     assert min(link[3] for link in some["links"]) >= 0.2
     assert (folder / "page.html").stat().st_mtime_ns == written
-    for wrong in ("select=smell", "min_confidence=2", "k=0", "evidence=ocr", "max_false=0.9"):
+    for wrong in ("select=smell", "min_confidence=2", "k=0", "evidence=ocr"):
         assert server.ask("GET", f"/documents/{a}?{wrong}").status == 422
-
-
-def test_what_people_said_promises_paragraphs_of_the_others(server, tmp_path):
-    names = "boat tram bridge tower garden fountain market church lamp clock bench gate".split()
-    files = {f"town/{name}.png": png((20 * n, 90, 250 - 20 * n), tmp_path) for n, name in enumerate(names)}
-    files |= {
-        f"town/{name}.md": (
-            f"# Places\n\nPeople walk here every day.\n\nThe old {name} stands in the town.\n\n"
-            f"![The {name}]({name}.png)\n\n*The old {name} stands in the town*\n\nNothing else was seen.\n"
-        ).encode()
-        for name in names
-    }
-    collection = server.send(files).json["id"]
-    home, found = f"/v1/collections/{collection}", server.linked(collection)["documents"]
-    likeliest = {p["document"]: p["best"] for p in server.ask("GET", f"{home}/review").json["pictures"]}
-    for each in found[:10]:
-        said = {"document": each["id"], "picture": 0, "sentences": [likeliest[each["id"]]], "reviewer": "Ada"}
-        assert server.ask("POST", f"{home}/verdicts", said).status == 201
-    learned(server, home)
-    # None of ten was wrong: p = 1/11 for each of the two that are left, and 1/11 <= 0.1.
-    page, data = shown(server, found[-1]["id"], "max_false=0.1")
-    assert [link[:2] for link in data["links"]] == [[likeliest[found[-1]["id"]], 0]]
-    assert (
-        "Right paragraph: 2 of 2 pictures of all documents have a link that is sure enough; of such links, at most 10\u00a0%"
-        in page
-    ), page[:9000]
-    assert "Note: the promise leaves out 10 pictures of the collection that people judged." in page
-    # With wrong ones among them that are as sure, nothing can be promised.
-    for each in found[:10]:
-        said = {"document": each["id"], "picture": 0, "sentences": [], "reviewer": "Ada"}
-        assert server.ask("POST", f"{home}/verdicts", said).status == 201
-    learned(server, home)
-    assert shown(server, found[-1]["id"], "max_false=0.1")[1]["links"] == []
-    assert server.ask("DELETE", home).status == 204

@@ -139,7 +139,7 @@ COMMANDS = (
 )
 
 SHOWN = {
-    "link": "to output model evidence explain relations max-false root include exclude fetch",
+    "link": "to output model evidence min-confidence explain relations root include exclude fetch",
     "context": "words output evidence relations root include exclude fetch json prompt model",
     "chunks": "words output evidence relations root include exclude fetch json model quiet",
     "place": "min-confidence most output json evidence root include exclude fetch model",
@@ -153,7 +153,7 @@ SHOWN = {
     "corpus build mscoco": "source images output pairs versions photographs seed workers force",
     "corpus build diy": "source images output fetch interval validation test seed workers force",
     "corpus build mmc4": "source images output fetch only-found min-sentences min-images min-similarity workers force",
-    "scale link": "output to unlinked sample images without engine workers model max-false promise",
+    "scale link": "output to unlinked sample images without engine workers model min-confidence",
     "scale features": "output recipe set images sample without engine address workers download json",
 }
 """The options of commands with many that stand at the top of their help; the others stand under ``MORE``."""

@@ -28,5 +28,5 @@ def demo(
 
         article = write_demo(folder, force=force)
         read = {"evidence": EVIDENCE} if has("ocr") else {}
-        linking = LinkSettings(explain=True, max_false=0.1, promise="none", **read)
+        linking = LinkSettings(explain=True, **read)
         link_folder([article], folder / "linked", RunSettings(linking=linking, force=force))

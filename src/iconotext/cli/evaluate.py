@@ -331,7 +331,7 @@ def evaluate(
         LinkSettings,
         replace(
             LINKING,
-            only=("evidence", "text", "image", "concepts", "cache", "max_false", "promise"),
+            only=("evidence", "text", "image", "concepts", "cache"),
             defaults={"evidence": ("picture",)},
         ),
     ] = LinkSettings(),

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from iconotext.cli.common import known_errors, progress
 from iconotext.cli.options import (
-    LINKING,
     Download,
     Json,
+    Linking,
     Reading,
     Runtime,
     Threads,
@@ -48,7 +48,7 @@ def add(
         ),
     ] = None,
     reading: Reading = ReadSettings(),
-    linking: Annotated[LinkSettings, replace(LINKING, without=("max_false", "promise"))] = LinkSettings(),
+    linking: Linking = LinkSettings(),
     model: Annotated[
         str | None,
         option(

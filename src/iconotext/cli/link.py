@@ -14,7 +14,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -23,7 +23,6 @@ import typer
 from iconotext import __version__
 from iconotext.cli.common import known_errors, progress, show_log
 from iconotext.cli.options import (
-    CalibrationCorpus,
     Download,
     Linking,
     Model,
@@ -37,7 +36,7 @@ from iconotext.cli.options import (
 )
 from iconotext.cli.output import as_typed, complain, output_console, say
 from iconotext.errors import OutputError, SettingError
-from iconotext.linker import Linker, LinkSettings, PreparedLinker, RunFiles
+from iconotext.linker import Linker, LinkSettings, RunFiles
 from iconotext.plain_text import counted
 from iconotext.read import Failure, ReadSettings
 from iconotext.read.format import EXAMPLES
@@ -47,7 +46,6 @@ from iconotext.types import Document, LinkedDocument
 if TYPE_CHECKING:
     from iconotext.report.problems import Problem
     from iconotext.report.terminal import Counts
-    from iconotext.types import Promise
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +70,6 @@ class Run:
     Attributes:
         found: The documents: the file, and the named folder that contains it, None if the file itself was named.
         names: Their ids, before an EPUB is divided into chapters.
-        promises: The promises about the links.
         habits: Where pictures stand, a text for each collection.
 
     Raises:
@@ -91,7 +88,6 @@ class Run:
         self.names = unique_names([path for path, _ in self.files])
         if not self.files:
             raise no_documents(paths, reading, self._skipped)
-        self.promises: tuple[Promise, ...] = ()
         self.habits: set[str] = set()
         self._given = {path for path, folder in self.files if folder is None}
         self._counts: list[Counts] = []
@@ -146,7 +142,6 @@ class Run:
         from iconotext.report.problems import Problem
 
         self._only = linked if not self._counts else None
-        self.promises = linked.promises if linked is not None else self.promises
         self._counts.append(counts)
         self._unchanged += linked is None
         where = str(path or counts.name)
@@ -165,9 +160,13 @@ class Run:
             for note in linked.notes:
                 complain(f"{where}: {note}")
 
-    def show_table(self) -> None:
-        """Print the links of one document, or the counts of several, on stdout."""
-        from iconotext.report.problems import promise_lines
+    def show_table(self, linking: LinkSettings | None = None) -> None:
+        """Print the links of one document, or the counts of several, on stdout.
+
+        Args:
+            linking: How they were linked; with a smallest confidence, how often such links are right is printed, too.
+        """
+        from iconotext.decide.choose import measured_at
         from iconotext.report.terminal import links_table, overview
 
         if self._quiet or not self._counts:
@@ -177,10 +176,11 @@ class Run:
             output_console().print(links_table(self._only))
         else:
             output_console().print(overview(self._counts))
-        for line in promise_lines(self.promises):
-            say(line)
         for habit in sorted(self.habits)[:SHOWN_HABITS]:
             say(f"Habit: {habit}")
+        least = None if linking is None else linking.min_confidence
+        if linking is not None and least is not None and (measured := measured_at(least, linking.evidence)):
+            say(measured.words)
 
     def finish(self, *, all_in: Path | None = None, removed: int = 0) -> None:
         """Report left-out files and problems, and end the program with status 1 if necessary.
@@ -292,7 +292,6 @@ def link(
         Path | None, option("--output", "-o", help="Folder for pages (default: linked/), or the file to write.")
     ] = None,
     model: Model = "default",
-    calibration: CalibrationCorpus = None,
     threads: Threads = None,
     runtime: Runtime = None,
     download: Download = False,
@@ -333,9 +332,7 @@ def link(
         if verbose:
             show_log()
         files, reading = fetch_pages(paths, reading, cache_folder() / "pages")
-        if calibration is not None and linking.max_false is None:
-            raise SettingError("--calibration is for promises: add --max-false 0.1")
-        settings = RunSettings(model, reading, linking, force, quiet, calibration, all_pages)
+        settings = RunSettings(model, reading, linking, force, quiet, all_pages)
         if in_folder:
             link_folder(files, output or Path("linked"), settings)
         else:
@@ -347,7 +344,6 @@ class RunSettings:
     """What holds for all documents of a run.
 
     Attributes:
-        calibration: Corpus that promises are made from, None for what ships.
         all_pages: Whether documents of folders get a page without pictures, too.
     """
 
@@ -356,19 +352,11 @@ class RunSettings:
     linking: LinkSettings = field(default_factory=LinkSettings)
     force: bool = False
     quiet: bool = False
-    calibration: Path | None = None
     all_pages: bool = False
 
     def linker(self) -> Linker:
-        """The linker, with the calibration figures."""
-        from iconotext.linker import Linker
-
-        linker = Linker.load(self.model, self.linking)
-        if self.calibration is not None:
-            from iconotext.corpus.store import read_corpus
-
-            linker.calibrate(read_corpus(self.calibration))
-        return linker
+        """Load the model that links."""
+        return Linker.load(self.model, self.linking)
 
     def digest(self) -> str:
         """Digest of everything that shapes a page except the document: version, settings, models, their files."""
@@ -397,18 +385,18 @@ def link_folder(paths: list[Path], folder: Path, settings: RunSettings) -> None:
     chapters = settings.reading.epub == "chapters" and any(p.suffix.lower() == ".epub" for p, _ in run.files)
     named = dict(zip(run.names, run.files, strict=True))
     with RunFiles(named, settings.reading, as_said_here) as files:
-        # The links of one page depend on the habits that all documents show, and on the promises about them.
-        linker = PreparedLinker(settings.linker, settings.linking, files, several=len(named) > 1 or chapters)
-        run.habits |= {summary for habit in linker.habits.values() if (summary := habit.summary)}
-        run.promises = linker.promises.made if linker.promises else ()
-        setup = settings.digest() + linker.digest
+        linker = cache(settings.linker)  # a document alone that has not changed needs no model
+        # The links of one page depend on the habits that all documents show.
+        habits = linker().habits(files) if len(named) > 1 or chapters else {}
+        run.habits |= {summary for habit in habits.values() if (summary := habit.summary)}
+        setup = settings.digest() + "".join(f"{name} {habit.digest}" for name, habit in sorted(habits.items()))
         pages = PageFolder(folder, setup=setup, force=settings.force, sources=[path for path, _ in run.files])
         sources = (
             Source(path, name, partial(files.read, name), settings.all_pages or within is None)
             for name, (path, within) in named.items()
         )
         last = INDEX
-        for outcome in run.watched(pages.update(sources, linker.link_all)):
+        for outcome in run.watched(pages.update(sources, lambda documents: linker().link_all(documents, habits))):
             if isinstance(outcome, Failure):
                 run.failed(outcome)
             elif isinstance(outcome, WithoutPictures):
@@ -418,7 +406,7 @@ def link_folder(paths: list[Path], folder: Path, settings: RunSettings) -> None:
                 run.record(path, record.counts, linked)
                 last = record.page
     removed = pages.finish([path for path in paths if path.is_dir()], run.problems)
-    run.show_table()
+    run.show_table(settings.linking)
     if run.shows_pictures and not settings.quiet:
         say(f"Open {folder / (last if run.linked == 1 else INDEX)}", err=True)
     run.finish(all_in=folder / NAME, removed=removed)
@@ -444,7 +432,7 @@ def link_file(paths: list[Path], output: Path | None, to: Output, settings: RunS
     written = f"{'Open' if to is HTML else 'Wrote'} {output}"
     if to.companion is not None:
         written += f", and {to.companion.summary}: {to.files(output)[1]}"
-    run.show_table()
+    run.show_table(settings.linking)
     if not settings.quiet and (run.shows_pictures or to is not HTML):
         say(written, err=True)
     run.finish()

@@ -69,15 +69,6 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Workers = Annotated[
     int | None, typer.Option(min=1, help="Processes; the result is the same for any number.", show_default="all cores")
 ]
-CalibrationCorpus = Annotated[
-    Path | None,
-    option(
-        "--calibration",
-        metavar="CORPUS",
-        help="Documents whose links you know are right, to make the promise of --max-false from.",
-        exists=True,
-    ),
-]
 Model = Annotated[
     str,
     typer.Option(
@@ -302,7 +293,7 @@ Reading = Annotated[ReadSettings, READING]
 """How documents are read."""
 
 LINKING = Fields(
-    more={"evidence": {"metavar": "KIND,..."}, "select": {"metavar": "RULE"}, "max_false": {"metavar": "SHARE"}},
+    more={"evidence": {"metavar": "KIND,..."}, "select": {"metavar": "RULE"}},
 )
 Linking = Annotated[LinkSettings, LINKING]
 """How documents are linked."""

@@ -11,7 +11,6 @@ import typer
 from iconotext.cli.common import known_errors, progress
 from iconotext.cli.options import (
     LINKING,
-    CalibrationCorpus,
     Download,
     Fields,
     Json,
@@ -28,9 +27,7 @@ from iconotext.cli.output import as_typed, complain, say, say_json
 from iconotext.corpus.shards import ShardSettings
 from iconotext.linker import LinkSettings
 from iconotext.plain_text import counted, readable
-from iconotext.report.problems import promise_lines
 from iconotext.scale.engine import EngineSettings
-from iconotext.types import Promise
 
 SHOWN = 10
 """Number of reasons, and of lost or damaged shards, that are named on the terminal; ``--json`` names all."""
@@ -53,7 +50,6 @@ def link(
     work: EngineSettings = EngineSettings(),
     linking: Annotated[LinkSettings, replace(LINKING, without=("explain",))] = LinkSettings(),
     model: Model = "default",
-    calibration: CalibrationCorpus = None,
     threads: Threads = None,
     runtime: Runtime = None,
     download: Download = False,
@@ -69,8 +65,6 @@ def link(
 
     - `iconotext scale link shards/ --output linked/`
     - `iconotext scale link mmc4/ -o linked/ --min-confidence 0.5 --unlinked drop`
-    - `iconotext scale link mmc4/ -o linked/ --max-false 0.1 --promise document`
-    - `iconotext scale link books/ -o linked/ --max-false 0.1 --promise paragraph --calibration mine.jsonl`
     - `iconotext scale link s3://bucket/obelics -o s3://bucket/linked --workers 32 --sample 0.01`
     - `iconotext scale link s3://bucket/obelics -o s3://bucket/linked --engine ray --address 10.0.0.1:6379`
     """
@@ -84,7 +78,6 @@ def link(
             linking=linking,
             settings=settings,
             engine=work,
-            calibration=calibration,
             watch=progress,
         )
         _say(output, done, json, without=settings.without is not None)
@@ -198,8 +191,6 @@ def _show(output: str, done: dict[str, Any], what: str) -> None:
         say(f"{counted(done['duplicates'], 'picture')} like an earlier one: {joined(output, DUPLICATES)}")
     else:
         say(counted(done["links"], what))
-    for line in promise_lines(Promise(**each) for each in done.get("promises", ())):
-        say(line)
     reasons = sorted(done["reasons"].items(), key=lambda each: (-each[1], each[0]))
     for reason, number in reasons[:SHOWN]:
         say(as_typed(f"  {number:,} × {readable(reason)}"))

@@ -18,7 +18,6 @@ from iconotext.corpus.image_files import ShardPictures, leads_out, named_by_addr
 from iconotext.corpus.row import FindsImages, document_of
 from iconotext.corpus.row_schemas import Sample, Schema, samples_of, schema_of
 from iconotext.decide.settings import LinkSettings
-from iconotext.errors import SettingError
 from iconotext.linker import Linker
 from iconotext.read import Failure
 from iconotext.report.as_json import plain_number
@@ -57,7 +56,6 @@ def link_rows(
     Raises:
         CorpusError: The columns are of no known schema, or ``pictures`` is no folder.
         FeatureError: There is no such model.
-        SettingError: The settings ask for a promise, which holds for all documents together.
         TypeError: The batch is something else.
     """
     schema = schema_of(_columns(batch))
@@ -102,11 +100,6 @@ def _links(sample: Sample, linked: LinkedDocument) -> Iterable[tuple[int, dict[s
 
 @cache
 def _loaded(model: str, settings: LinkSettings, pictures: str | None) -> tuple[Linker, FindsImages]:
-    if settings.max_false is not None:
-        raise SettingError(
-            "max_false: a promise holds for all documents together, and rows are linked one by one; "
-            "`iconotext scale link --max-false` makes it for shards"
-        )
     linker = Linker.load(model, settings.model_copy(update={"relations": "none", "explain": False}))
     return linker, _Pictures(pictures)
 

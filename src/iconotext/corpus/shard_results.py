@@ -147,12 +147,11 @@ def others(output: str, shards: Iterable[Shard]) -> list[str]:
     return sorted(names - {shard.name for shard in shards})
 
 
-def begin(output: str, setup: dict[str, Any], *, anew: bool = False) -> str:
+def begin(output: str, setup: dict[str, Any]) -> str:
     """Write the setup of a folder's shards, or check that it is the same as before; returns its digest.
 
     Args:
         setup: Settings and models that all shards of the folder share.
-        anew: Replace a different setup; its shards are made again.
 
     Raises:
         OutputError: The folder has shards of another setup, or other files.
@@ -173,7 +172,7 @@ def begin(output: str, setup: dict[str, Any], *, anew: bool = False) -> str:
         except ValueError as error:
             raise OutputError(f"{address}: damaged; name another folder") from error
         different = list(differences(there, parse_json(text)))
-        if different and (anew or not others(output, ())):  # of a run that wrote no result
+        if different and not others(output, ()):  # of a run that wrote no result
             write(address, f"{text}\n".encode())
         elif different:
             raise OutputError(

@@ -1,5 +1,4 @@
-"""The decision about links: from evidence to weights, probabilities, selected links, and promises about them.
+"""The decision about links: from evidence to weights, probabilities and selected links.
 
-Begin with ``combine.weigh`` (evidence to probabilities), ``choose.choose_links`` (probabilities to links) and
-``false_discovery.control_among_documents`` (a bound on the share of wrong links).
+Begin with ``combine.weigh`` (evidence to probabilities) and ``choose.choose_links`` (probabilities to links).
 """

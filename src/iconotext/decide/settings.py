@@ -1,4 +1,4 @@
-"""The settings of linking: which evidence counts, which links are chosen, and which promises are made."""
+"""The settings of linking: which evidence counts and which links are chosen."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from iconotext.evidence.kinds import (
     evidence_names,
 )
 from iconotext.system.plugins import Choices
-from iconotext.types import Evidence, Required
+from iconotext.types import Evidence
 
 
 def known_evidence(evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
@@ -55,15 +55,6 @@ class LinkSettings(BaseModel):
     min_confidence: float | None = Field(None, ge=0, le=1)
     """Drop links less probable than this (default: 0.1, but 0 for pictures alone)."""
 
-    max_false: float | None = Field(None, ge=0.01, le=0.5)
-    """Promise that at most this share of the links is wrong, and drop all others. Each picture is then linked to its
-    best sentence alone, and all documents are read before the first is linked."""
-
-    promise: Required = "sentence"
-    """With ``max_false``: the claim about a link that stays: its ``sentence`` is right, its ``paragraph`` is right, or
-    its picture belongs to the ``document``. The other two are tested too, without dropping links; with ``none`` every
-    link stays, and all three are only reported."""
-
     text: str | None = None
     """Text backbone: name or folder of a sentence-transformers model (default: that of the model). The default model
     knows only its own backbones: with others the model ``no-training`` links, which needs none."""
@@ -86,21 +77,6 @@ class LinkSettings(BaseModel):
     ships; the folder of a trained one; ``none``. English only."""
 
     _known = field_validator("evidence")(known_evidence)
-
-    @field_validator("max_false")
-    @classmethod
-    def _decides(cls, max_false: float | None, info: ValidationInfo) -> float | None:
-        chosen = info.data.get("select"), info.data.get("min_confidence")
-        if max_false is not None and (chosen[0] not in ("top-k", "best") or chosen[1] is not None):
-            raise ValueError("it decides which links stay: leave select and min_confidence out")
-        return max_false
-
-    @field_validator("promise")
-    @classmethod
-    def _of_a_share(cls, promise: Required, info: ValidationInfo) -> Required:
-        if promise != "sentence" and info.data.get("max_false") is None and "max_false" in info.data:
-            raise ValueError("it says what max_false promises: give max_false too, such as 0.1")
-        return promise
 
     @field_validator("explain")
     @classmethod

@@ -16,12 +16,12 @@ import numpy as np
 
 from iconotext.corpus.shards import corpus_files, documents_of, rows_of
 from iconotext.errors import CorpusError
-from iconotext.plain_text import counted, percent
+from iconotext.plain_text import counted
 
 if TYPE_CHECKING:
     from iconotext.decide.settings import LinkSettings
     from iconotext.evaluate.results import Scored
-    from iconotext.types import Document, FloatMatrix, LinkedDocument, Promise, Required
+    from iconotext.types import Document, FloatMatrix
 
 
 @dataclass(frozen=True)
@@ -147,57 +147,15 @@ def score_documents(
             yield Scored(document.id, random_scores(document.id, *sizes, seed=seed), document.links)
         return
     linker = Linker.load(model, linking)
-    realised = RealisedPromise(linking.promise)
     unseen = UnseenImages(say, from_file=linker.encoder.image_source.from_file)
     for linked in linker.link_all(documents):
         if isinstance(linked, Failure):
             raise linked.error
         unseen.see(linked.document)
-        if linked.promises:
-            realised.see(linked)
         yield Scored(linked.document.id, linked.similarity, linked.document.links)
     unseen.finish()
-    realised.finish(say)
     if set(linking.evidence) == {"picture"} and unseen.images == unseen.total > 0:
         raise CorpusError(
             f"none of {unseen.total:,} pictures could be looked at, so there is nothing to measure: build the corpus "
             "with its pictures (images=...), or name a model that was trained on the features beside it"
         )
-
-
-class RealisedPromise:
-    """Counts, for images with gold links, the links that passed a promise, and the wrong ones among them.
-
-    Args:
-        claim: The promise; links that did not pass it were dropped. Gold links cannot check ``document``; ``none``
-            dropped no links.
-    """
-
-    def __init__(self, claim: Required) -> None:
-        self.images = self.kept = self.wrong = 0
-        self._claim = claim
-        self._made: tuple[Promise, ...] = ()
-
-    def see(self, linked: LinkedDocument) -> None:
-        """Count a document."""
-        self._made = linked.promises
-        block = [sentence.block for sentence in linked.document.sentences]
-        gold = set(linked.document.links or ())
-        cited = {image for _, image in gold}
-        right = {(block[sentence], image) for sentence, image in gold} if self._claim == "paragraph" else gold
-        self.images += len(cited)
-        for link in linked.links:
-            if link.image in cited:
-                place = block[link.sentence] if self._claim == "paragraph" else link.sentence
-                self.kept += 1
-                self.wrong += (place, link.image) not in right
-
-    def finish(self, say: Callable[[str], None]) -> None:
-        """Report the promised and the actual share."""
-        from iconotext.report.problems import promise_lines
-
-        for line in promise_lines(self._made):
-            say(line)
-        if self.kept and self._claim not in ("document", "none"):
-            share, of = percent(self.wrong / self.kept, 1), f"{self.kept:,} of {self.images:,} pictures with gold links"
-            say(f"by the gold links, {share} of the links that were kept lead to a wrong {self._claim} ({of})")

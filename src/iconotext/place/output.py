@@ -117,7 +117,7 @@ def placed(linked: LinkedDocument, folder: Path | None = None) -> PlacedOut:
             )
         )
     left_out = [
-        LeftOutOut(picture=image.source, file=image_file(image), why=unlinked_reason(linked, image))
+        LeftOutOut(picture=image.source, file=image_file(image), why=unlinked_reason(image))
         for number, image in enumerate(document.images)
         if number not in {link.image for link in linked.links}
     ]

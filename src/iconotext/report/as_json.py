@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from iconotext.plain_text import encodable, json_list, json_text
-from iconotext.types import Claim, Kind, LinkedDocument, Promise
+from iconotext.types import Kind, LinkedDocument
 
 if TYPE_CHECKING:
     from iconotext.read import Failure
@@ -87,23 +87,6 @@ class LinkOut(_Part):
     relations: dict[str, Number] | None = Field(None, description="How probable each coherence relation is.")
 
 
-class PromiseOut(_Part):
-    """A promise about the links of all documents that were linked together."""
-
-    claim: Claim
-    max_false: float
-    tested: int
-    kept: int
-    calibration: int
-    untested: int
-    refused: str | None
-    decides: bool
-    collections: int
-    pictures: Annotated[list[int], BeforeValidator(sorted)] = Field(
-        validation_alias="images", description="Those that passed."
-    )
-
-
 class LinkedOut(_Part):
     """A document with its links."""
 
@@ -118,7 +101,6 @@ class LinkedOut(_Part):
     images: list[ImageOut]
     links: list[LinkOut] = Field(description="The strongest first.")
     similarity: list[list[float | None]] = Field(description="Of each sentence with each picture.")
-    promises: list[PromiseOut] | None = None
 
 
 class FailedOut(_Part):
@@ -144,7 +126,6 @@ def json_object(linked: LinkedDocument) -> dict[str, Any]:
         images=document.images,
         links=linked.links,
         similarity=[[plain_number(cell) for cell in row] for row in linked.similarity.tolist()],
-        promises=linked.promises or None,
     )
     return out.model_dump(exclude_defaults=True)
 
@@ -167,8 +148,3 @@ def _any_object(result: LinkedDocument | Failure) -> dict[str, Any]:
     if isinstance(result, LinkedDocument):
         return json_object(result)
     return FailedOut(id=result.path.stem, source=str(result.path), error=str(result.error)).model_dump()
-
-
-def promise_object(promise: Promise) -> dict[str, Any]:
-    """Return a promise in the form of ``json_object``."""
-    return PromiseOut.model_validate(promise).model_dump()

@@ -14,7 +14,6 @@ from urllib.parse import quote
 from iconotext.plain_text import percent, readable, shortened
 from iconotext.report.explanation import LABELS, carried_by, shown_relations
 from iconotext.report.flow import Block, blocks, links_by_image, placed, space_after, title, unlinked_reason
-from iconotext.report.problems import promise_lines
 from iconotext.types import Document, Image, Kind, Link, LinkedDocument
 
 _BEFORE: dict[Kind, str] = {"heading": "## ", "item": "- ", "quote": "> "}
@@ -50,8 +49,6 @@ def markdown(linked: LinkedDocument, folder: Path) -> str:
         parts.append(text if number or titled else f"# {text.removeprefix('## ')}")
         parts += [_image(document, by_image[image], related, folder) for image in after.get(number, [])]
     parts += _unlinked(linked, by_image)
-    promises = promise_lines(linked.promises, len(document.images))
-    parts += ["\n".join(f"- {inline_text(line)}" for line in promises)] * bool(promises)
     return "\n\n".join(parts) + "\n"
 
 
@@ -143,7 +140,7 @@ def _address(source: str) -> str:
 
 def _unlinked(linked: LinkedDocument, by_image: dict[int, list[Link]]) -> list[str]:
     entries = [
-        f"- {block_text(image.source)}: {inline_text(unlinked_reason(linked, image))}"
+        f"- {block_text(image.source)}: {inline_text(unlinked_reason(image))}"
         for i, image in enumerate(linked.document.images)
         if i not in by_image
     ]

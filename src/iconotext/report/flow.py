@@ -156,10 +156,9 @@ def placed(document: Document, document_blocks: Sequence[Block], strongest: dict
     return dict(sorted(after.items()))
 
 
-def unlinked_reason(linked: LinkedDocument, image: Image) -> str:
+def unlinked_reason(image: Image) -> str:
     """Return the reason why an image has no links, in words for readers."""
-    promised = "it is not sure enough for the promise, or nothing can be promised of it"
-    return image.problem or (promised if any(p.decides for p in linked.promises) else "no sentence fits it well enough")
+    return image.problem or "no sentence fits it well enough"
 
 
 def title(document: Document) -> str:

@@ -1,4 +1,4 @@
-"""The problems of documents and images as a table of tab-separated values, and the promises in words."""
+"""The problems of documents and images as a table of tab-separated values."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
-from iconotext.plain_text import cell, counted, percent, readable
-from iconotext.types import Claim, Promise
+from iconotext.plain_text import cell, readable
 
 NAME = "problems.tsv"
 _HEAD = "path\twhat\twhy\n"
@@ -41,42 +40,3 @@ def is_problem_table(path: Path) -> bool:
             return file.read(len(_HEAD)) == _HEAD.encode()
     except OSError:
         return False
-
-
-_WRONG: dict[Claim, tuple[str, str]] = {
-    "document": ("picture of another document", "show a picture of another document"),
-    "paragraph": ("figure whose paragraph is known", "lead to a wrong paragraph"),
-    "sentence": ("figure whose sentence is known", "lead to a wrong sentence"),
-}
-"""The object of each claim's test, and the fault of links that break the promise."""
-
-
-def promise_lines(promises: Iterable[Promise], pictures: int | None = None) -> list[str]:
-    """Return a line for each claim: the number of pictures with the promise, or the reason why there is none.
-
-    Args:
-        pictures: Number in the document that the lines stand in; lines about more say "of all documents".
-    """
-    return [_line(promise, pictures) for promise in promises]
-
-
-def strongest_promise(promises: Iterable[Promise], pictures: int | None = None) -> str | None:
-    """Return a short text about the strongest claim that a picture passed; None without any. See ``promise_lines``."""
-    given = [promise for promise in promises if promise.kept]
-    return _passed(given[-1], pictures) if given else None
-
-
-def _line(promise: Promise, pictures: int | None) -> str:
-    if not promise.tested:
-        return f"Right {promise.claim}: no promise, {promise.refused or 'there are no pictures'}"
-    left = f"; {promise.untested:,} not tested, {promise.refused}" if promise.untested else ""
-    thing, _, rest = _WRONG[promise.claim][0].partition(" ")
-    return f"{_passed(promise, pictures)} (tested on {counted(promise.calibration, thing)} {rest}){left}"
-
-
-def _passed(promise: Promise, pictures: int | None) -> str:
-    whose = " of all documents" if pictures is not None and promise.tested > pictures else ""
-    passed = f"{promise.kept:,} of {counted(promise.tested, 'picture')}{whose} have a link that is sure enough"
-    wrong = f"of such links, at most {percent(promise.max_false)} {_WRONG[promise.claim][1]}"
-    wrong += ", counted over all collections" * (promise.collections > 1)
-    return f"Right {promise.claim}: {passed}{f'; {wrong}' if promise.kept else ''}"

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from iconotext.decide.choose import measured_at, measured_for
 from iconotext.decide.settings import LinkSettings
 from iconotext.evidence.kinds import evidence_names
 from iconotext.plain_text import counted, percent, readable
@@ -24,7 +25,6 @@ from iconotext.report.embedded import PAGE_SIDE, Embedded, embed
 from iconotext.report.explanation import carried_by, explanation_data, relation_data
 from iconotext.report.flow import Block, blocks, is_guess, links_by_image, placed, space_after, title, unlinked_reason
 from iconotext.report.page import PACKAGE, filled, is_untouched, sealed
-from iconotext.report.problems import promise_lines, strongest_promise
 from iconotext.system.files import write_text
 from iconotext.types import Document, Evidence, Image, Kind, Link, LinkedDocument
 
@@ -47,9 +47,6 @@ FORM_SELECTIONS: Mapping[str, str] = {
     "threshold": "all that are probable enough",
 }
 """The selections of ``LinkSettings``, in words."""
-
-FORM_PROMISES = ((0.1, "at most 1 in 10 paragraphs wrong"), (0.2, "at most 1 in 5 paragraphs wrong"))
-"""The promises that a server's readers can choose, in words."""
 
 PICTURES_OF_A_SENTENCE = 3
 """Numbers of images that follow a sentence; a count opens the others."""
@@ -160,7 +157,6 @@ def reading_page(
     runs: list[tuple[Kind, list[_Passage]]] = [
         (kind, [passage for _, passage in run]) for kind, run in groupby(passages, key=lambda passage: passage[0])
     ]
-    decided = any(promise.decides for promise in linked.promises)
     explained = explanation_data(linked)
     written = any(image.lines for image in document.images)
     parts = ["reading", *(["written"] if written else []), *(["explanation"] if explained else [])]
@@ -186,20 +182,16 @@ def reading_page(
         sentences=len(document.sentences),
         pictures=len(document.images),
         links=len(linked.links),
-        promise=None if decided else strongest_promise(linked.promises, len(document.images)),
-        promises=[
-            (readable(line), p.decides) for p in linked.promises for line in promise_lines([p], len(document.images))
-        ],
         model=readable(linked.model),
         index=index,
         leads=leads,
+        measured=measured_at(0.0, _kinds(linked)),
         data=_data(linked, explained, shown, correct),
         explained=bool(explained),
         form=form,
         changed=changed,
         kinds=FORM_KINDS.items(),
         selections=FORM_SELECTIONS,
-        promised_shares=FORM_PROMISES,
         beside=any(each.uri and not each.uri.startswith("data:") for each in embedded.values()),
     )
 
@@ -329,7 +321,7 @@ def _by(linked: LinkedDocument, image: int) -> str:
 
 def _why_unlinked(linked: LinkedDocument, image: int) -> str:
     by = _by(linked, image)
-    return f"None of the sentences, {by}" if by else unlinked_reason(linked, linked.document.images[image])
+    return f"None of the sentences, {by}" if by else unlinked_reason(linked.document.images[image])
 
 
 def _note(links: list[Link], by: str) -> str:
@@ -352,7 +344,7 @@ def _readable(text: str | None) -> str | None:
 
 def _data(linked: LinkedDocument, explained: dict[str, Any], shown: Mapping[int, int], correct: str | None) -> str:
     """Return data for the script, as JSON that cannot end its HTML element."""
-    kinds = [kind for kind in evidence_names() if any(kind in link.evidence for link in linked.links)]
+    kinds = _kinds(linked)
     data: dict[str, Any] = {
         "kinds": kinds,
         "links": [
@@ -371,12 +363,17 @@ def _data(linked: LinkedDocument, explained: dict[str, Any], shown: Mapping[int,
             }
             for number, image in enumerate(linked.document.images)
         ],
+        "measured": [[round(100 * row.at_least), row.words] for row in measured_for(kinds)],
         **({"correct": correct} if correct else {}),
         **explained,
         **relation_data(linked),
     }
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _kinds(linked: LinkedDocument) -> list[Evidence]:
+    return [kind for kind in evidence_names() if any(kind in link.evidence for link in linked.links)]
 
 
 def _weights(link: Link, kinds: Sequence[Evidence]) -> list[float]:

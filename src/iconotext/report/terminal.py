@@ -101,7 +101,7 @@ def links_table(linked: LinkedDocument) -> Table:
         else:
             name.stylize("dim")
             style = "dim red" if image.problem else "dim"
-            table.add_row(name, Text(readable(unlinked_reason(linked, image)), style=style), "")
+            table.add_row(name, Text(readable(unlinked_reason(image)), style=style), "")
     return table
 
 

@@ -52,7 +52,7 @@ class Hashes(Stage):
         """Load nothing: no model is needed."""
         _ = self.pictures
 
-    def make(self, name: str, documents: Iterable[Document], counts: Counts, path: Path) -> None:
+    def make(self, documents: Iterable[Document], counts: Counts, path: Path) -> None:
         """See ``Stage``."""
         import pyarrow as pa
 

@@ -132,7 +132,7 @@ class Features(Stage):
         if images.backbone is not None:
             images.backbone.encode([])
 
-    def make(self, name: str, documents: Iterable[Document], counts: Counts, path: Path) -> None:
+    def make(self, documents: Iterable[Document], counts: Counts, path: Path) -> None:
         """See ``Stage``."""
         text, images = self.sources
         table, words = DocumentTable(self.recipe.seed), OwnWords()

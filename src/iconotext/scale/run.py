@@ -5,38 +5,28 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
-from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from iconotext import __version__
 from iconotext.corpus.shard_results import Manifest, begin, digest_of_setup, is_done, others, sha256_of, sum_manifests
 from iconotext.corpus.shards import Shard, ShardSettings, find_shards
-from iconotext.corpus.store import read_corpus
-from iconotext.decide.calibration import Calibration
 from iconotext.decide.settings import LinkSettings
 from iconotext.errors import CorpusError, OutputError, SettingError
 from iconotext.extras import require
 from iconotext.features.model_folder import content_name
 from iconotext.linker import Linker
-from iconotext.plain_text import json_text
 from iconotext.scale.engine import Engine, EngineSettings, Lost, Processes, worked
 from iconotext.scale.on_ray import OnRay
-from iconotext.scale.promised import INNER, Candidates, Pool, Promised, merge_pools, rule_of_all
 from iconotext.scale.stage import Stage
 from iconotext.system.files import locked, remove_leftovers
-from iconotext.system.object_store import address_of, entry, is_remote, joined, lies_in, local_files, read_bytes, write
+from iconotext.system.object_store import address_of, entry, is_remote, lies_in, local_files
 from iconotext.system.processes import Watch, unwatched
 from iconotext.system.threads import in_threads, usable_cores
 
 LOCK = ".iconotext.lock"
-
-PROMISES = "_promises.json"
-"""File in the output folder: the promises for all links, and whether they cover every shard."""
 
 MANIFESTS_AT_ONCE = 32
 """Manifests that are read from a store at the same time."""
@@ -50,7 +40,6 @@ def link_shards(
     linking: LinkSettings | None = None,
     settings: ShardSettings | None = None,
     engine: EngineSettings | None = None,
-    calibration: Path | None = None,
     watch: Watch = unwatched,
 ) -> dict[str, Any]:
     """Link the documents of shards; each result is written completely or not at all.
@@ -60,18 +49,15 @@ def link_shards(
     Args:
         output: Folder for the results, also in a store.
         model: As for ``Linker.load``.
-        linking: How documents are linked. With ``max_false`` the promise covers the documents of all shards together.
+        linking: How documents are linked.
         settings: Which documents are used, and how results are written.
         engine: Which workers link the shards, and how many.
-        calibration: A corpus with right and complete links, used for the promises about sentences and paragraphs
-            instead of the figures in the package. It is linked again by each call, before the shards.
 
     Returns:
         Sums of the manifests (``shards``, ``documents``, ``images``, ``links``, ``reasons``); shards that could not be
         read to their end, or not at all, with the reason (``damaged``, ``unread``); shards without any available
         picture, with their number of pictures (``pictureless``); ``made``, number of shards made now; ``lost``, the
-        reason why a shard was not made, by shard; ``others``, results in the folder of other shards; with ``max_false``
-        ``promises``.
+        reason why a shard was not made, by shard; ``others``, results in the folder of other shards.
 
     Raises:
         CorpusError: There are no shards.
@@ -82,21 +68,12 @@ def link_shards(
     linking, settings, engine = linking or LinkSettings(), settings or ShardSettings(), engine or EngineSettings()
     if linking.explain:
         raise SettingError("explain is not for shards: link such documents by themselves")
-    promised = linking.max_false is not None
-    if calibration is not None and not promised:
-        raise SettingError("calibration is for promises: say with max_false which share of the links may be wrong")
-    if settings.to == "parquet" or settings.without is not None or promised:
+    if settings.to == "parquet" or settings.without is not None:
         require("parquet", purpose="a table of Parquet")
     if settings.without is not None and entry(address := address_of(settings.without)) is None:
         raise CorpusError(f"{address}: no such table of duplicates")
     linker = Linker.load(model, linking)
     setup = setup_of(linker, settings)
-    if calibration is not None:
-        linker.calibrate(read_corpus(calibration))
-        setup["calibration"] = hashlib.sha256(repr(linker.calibration).encode()).hexdigest()
-    if promised:
-        stage = Stage(output, "", model, linking, settings)
-        return _link_promised(addresses, output, setup, stage, linker.calibration, engine, watch)
     manifests, done = run_shards(
         addresses,
         output,
@@ -118,7 +95,6 @@ def run_shards(
     engine: EngineSettings,
     watch: Watch,
     label: str,
-    anew: bool = False,
 ) -> tuple[list[Manifest], dict[str, Any]]:
     """Make the result of each shard that has none or whose result is out of date.
 
@@ -130,23 +106,18 @@ def run_shards(
         The manifests of all finished shards, by name; and ``made``, ``lost`` and ``others`` of ``link_shards``.
     """
     stage = stage_of(digest_of_setup(setup))
-    shards = _checked_shards(addresses, output, stage.settings, engine)
-    with _alone(output):
-        begin(output, setup, anew=anew)
-        return _make(shards, stage, engine, watch, label)
-
-
-def _checked_shards(
-    addresses: Sequence[str], output: str, settings: ShardSettings, engine: EngineSettings
-) -> list[Shard]:
-    if settings.images is not None and not settings.images.is_dir():
-        raise CorpusError(f"{settings.images}: not a folder on this machine; name the one that has the pictures")
+    images = stage.settings.images
+    if images is not None and not images.is_dir():
+        raise CorpusError(f"{images}: not a folder on this machine; name the one that has the pictures")
     if engine.address is not None and engine.engine != "ray":
         raise SettingError("address names a cluster of Ray: choose that as the engine")
     for address in addresses:
         if lies_in(output, address):
             raise OutputError(f"{output}: lies in {address}, so results would be taken for shards: name another folder")
-    return find_shards(addresses)
+    shards = find_shards(addresses)
+    with _alone(output):
+        begin(output, setup)
+        return _make(shards, stage, engine, watch, label)
 
 
 def _make(
@@ -171,51 +142,6 @@ def _make(
     return sorted(manifests, key=lambda each: each.shard), made | {"others": others(stage.output, shards)}
 
 
-def _link_promised(
-    addresses: Sequence[str],
-    output: str,
-    setup: dict[str, Any],
-    asked: Stage,
-    calibration: Calibration,
-    engine: EngineSettings,
-    watch: Watch,
-) -> dict[str, Any]:
-    """Link shards with a promise over all of them: make the pool of decoys, link, then keep the links that pass."""
-    inner = joined(output, INNER)
-    pools, folder, pool = joined(inner, "pools"), joined(inner, "linked"), joined(inner, "pool.parquet")
-    run = partial(run_shards, addresses, engine=engine, watch=watch, anew=True)
-    _checked_shards(addresses, output, asked.settings, engine)
-    as_table = asked.settings.model_copy(update={"to": "parquet"})
-    all_of_them = asked.settings.model_copy(update={"unlinked": "keep"})
-
-    def candidates(digest: str) -> Stage:
-        return Candidates(folder, digest, asked.model, asked.linking, all_of_them, pool=pool)
-
-    with _alone(output):
-        begun = begin(output, setup)
-        drawn, first = run(pools, setup, lambda each: Pool(pools, each, settings=as_table), label="Drawing decoys")
-        whole = {**setup, "pool": merge_pools(pools, drawn, pool)}
-        linked, second = run(folder, whole, candidates, label="Linking shards")
-        rule = rule_of_all(folder, linked, calibration, asked.linking)
-        digest, made = digest_of_setup({"run": begun, "rule": repr(rule)}), (folder, digest_of_setup(whole))
-        stage = Promised(output, digest, asked.model, asked.linking, asked.settings, made=made, rule=rule)
-        there = {each.shard for each in linked}
-        shards = [each for each in find_shards(addresses) if each.name in there]
-        promises = {"promises": [{k: v for k, v in asdict(each).items() if k != "images"} for each in rule.made]}
-        _write_if_changed(joined(output, PROMISES), {"whole": False, **promises})
-        manifests, last = _make(shards, stage, engine, watch, "Keeping links")
-        whole_run = len(manifests) == len(linked) and not last["others"]
-        _write_if_changed(joined(output, PROMISES), {"whole": whole_run, **promises})
-    lost = {**first["lost"], **second["lost"], **last["lost"]}
-    return sum_manifests(manifests) | last | {"lost": dict(sorted(lost.items()))} | promises
-
-
-def _write_if_changed(address: str, content: dict[str, Any]) -> None:
-    text = f"{json_text(content)}\n".encode()
-    if read_bytes(address) != text:
-        write(address, text)
-
-
 def _workers(stage: Stage, settings: EngineSettings, shards: int) -> AbstractContextManager[Engine[Shard]]:
     memory = int(settings.memory * 1e9)
     if settings.engine == "ray" and shards:
@@ -226,12 +152,11 @@ def _workers(stage: Stage, settings: EngineSettings, shards: int) -> AbstractCon
 def setup_of(linker: Linker, settings: ShardSettings) -> dict[str, Any]:
     """The part of a result's origin that all shards share: version, models with weights, and settings."""
     encoder, linking = linker.encoder, linker.settings
-    promises = {"max_false", "promise"} if linking.max_false is None else set()
     return {
         "iconotext": __version__,
         "model": {"name": encoder.name, "fingerprint": encoder.fingerprint, "captions": encoder.text_backbone.name},
         "relations": content_name(linking.relations),
-        "linking": linking.model_dump(mode="json", exclude={"cache", "explain", *promises}),
+        "linking": linking.model_dump(mode="json", exclude={"cache", "explain"}),
         "shards": settings.model_dump(mode="json"),
         "without": None if settings.without is None else digest_of_table(settings.without),
     }

@@ -73,18 +73,12 @@ class Stage:
             CorpusError: The folder of pictures does not exist.
             OutputError: This machine cannot read the folder of the results.
         """
-        folder, setup = self.begun
-        if not sees(folder, setup):
+        if not sees(self.output, self.setup):
             raise OutputError(
-                f"{folder}: is not there on {gethostname()}; on several machines, shards and results must be in a "
+                f"{self.output}: is not there on {gethostname()}; on several machines, shards and results must be in a "
                 "store, or in folders that all have at the same paths"
             )
         self.load()
-
-    @property
-    def begun(self) -> tuple[str, str]:
-        """The folder that every machine must be able to read, and the digest of its setup."""
-        return self.output, self.setup
 
     def load(self) -> None:
         """Load the model and the folder of pictures; called by ``prepare``."""
@@ -110,7 +104,7 @@ class Stage:
             inputs[0].sha256 = digest
             forget(self.output, shard)  # first, so that no manifest ever stands beside a result of another time
             with target(address) as path:
-                self.make(shard.name, shard_documents(shard, paths, counts, self.settings, self.pictures), counts, path)
+                self.make(shard_documents(shard, paths, counts, self.settings, self.pictures), counts, path)
                 size, made = path.stat().st_size, sha256_of(path) or ""
         manifest = Manifest(
             shard=shard.name,
@@ -124,13 +118,9 @@ class Stage:
         write_manifest(self.output, shard, manifest)
         return manifest
 
-    def make(self, name: str, documents: Iterable[Document], counts: Counts, path: Path) -> None:
+    def make(self, documents: Iterable[Document], counts: Counts, path: Path) -> None:
         """Write the result for the documents of a shard."""
-        self.write(self.linker.link_all(documents), counts, path)
-
-    def write(self, results: Iterator[LinkedDocument | Failure], counts: Counts, path: Path) -> None:
-        """Write linked documents."""
-        with closing(results) as each:  # type: ignore[type-var]  # a generator
+        with closing(self.linker.link_all(documents)) as each:  # type: ignore[type-var]  # a generator
             linked = self._counted(each, counts)
             if self.settings.to == "jsonl":
                 write_text(path, json_lines(linked), force=True)

@@ -1,22 +1,19 @@
 """Learning from verdicts: infer the habit of a collection again, and link its documents from stored evidence.
 
 ``learn`` does it: nothing is read, decoded or encoded, and no page is written until somebody opens it. ``view_by``
-makes the reading view with other settings, and with a promise that is calibrated on the verdicts.
+makes the reading view with other settings.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from iconotext.decide.calibration import Calibration, calibration_of, kind_of, load_calibration
-from iconotext.decide.false_discovery import Candidate, Controlled, control_false_discoveries
 from iconotext.evidence.gather import EncodedText
-from iconotext.linker import BEST, HABIT_DOCUMENTS, OWN, Linker
-from iconotext.plain_text import counted, json_text
+from iconotext.linker import HABIT_DOCUMENTS, Linker
+from iconotext.plain_text import json_text
 from iconotext.run import habits_of
 from iconotext.serve import work
 from iconotext.serve.results import REVIEW, StoredEvidence, stored_evidence, view
@@ -26,7 +23,6 @@ from iconotext.system.files import write_text
 
 if TYPE_CHECKING:
     from iconotext.evidence.habit import Habit, Judged
-    from iconotext.types import LinkedDocument
 
 
 class Judgeable(NamedTuple):
@@ -54,26 +50,19 @@ class Learned:
     documents: Mapping[int, tuple[int, tuple[work.PictureRow, ...]]]
 
 
-def view_by(task: Task, chosen: Mapping[str, Any], documents: Sequence[Judgeable]) -> str:
+def view_by(task: Task, chosen: Mapping[str, Any]) -> str:
     """The reading view of a linked document with other settings, not written to disk.
 
     Args:
-        chosen: Settings of ``LinkSettings``, by name; with ``max_false``, the promise is about paragraphs.
-        documents: All documents of its collection.
+        chosen: Settings of ``LinkSettings``, by name.
     """
     reader = linker("reading")
     settings = reader.settings.model_copy(update=dict(chosen))
     document = read_place(task.place)
-    update = {} if settings.max_false is None else BEST
-    other = Linker(reader.encoder, settings.model_copy(update={"max_false": None, **update}))
+    other = Linker(reader.encoder, settings)
     other.relation_model = reader.relation_model  # loaded only once
     answers = task.verdicts.get(digest(document), {})
     linked = other.link_evidence(work.evidence_of(document), task.habits_with(document, answers))
-    if settings.max_false is not None:
-        linked = promised(documents, task.habits, settings.max_false).keep(linked)
-        if judged := sum(len(each.judged) for each in documents):
-            note = f"the promise leaves out {counted(judged, 'picture')} of the collection that people judged"
-            linked = replace(linked, notes=(*linked.notes, note))
     return view(work.as_judged(linked, answers), Path(task.folder), task.leads, settings, changed=True)
 
 
@@ -117,51 +106,3 @@ def _linked(
     if not file.is_file() or file.read_text(encoding="utf-8") != shown:
         write_text(file, shown, force=True)
     return count, tuple(work.picture_row(stored.document, number, likeliest) for number in sorted(each.pictures))
-
-
-def own_calibration(documents: Sequence[tuple[StoredEvidence, Judged]], habits: Mapping[str, Habit]) -> Calibration:
-    """Calibration figures from verdicts; each is linked as if there were no verdict about its picture."""
-    blind = {name: replace(habit, judged={}) for name, habit in habits.items()}
-    best = linker("best")
-
-    def linked() -> Iterator[tuple[str, LinkedDocument]]:
-        for stored, judged in documents:
-            if (evidence := stored.evidence) is not None:
-                gold = tuple((sentence, image) for image, sentences in judged.items() for sentence in sentences)
-                result = best.link_evidence(evidence, blind)
-                links = tuple(link for link in result.links if link.image in judged)
-                yield OWN, replace(result, document=replace(result.document, links=gold), links=links)
-
-    return calibration_of(linked(), best.settings.evidence)
-
-
-def promised(documents: Sequence[Judgeable], habits: str, max_false: float) -> Controlled:
-    """Pictures without verdict that have the right paragraph, with a promise over the whole collection.
-
-    The verdicts in this collection replace the calibration figures of other publishers, for each kind of picture with
-    enough documents: 1 / ``max_false`` - 1. Sentences are not promised: pictures are judged in the order of doubt, and
-    figures for sentences from such pictures are biased (measured by ``benchmarks/corrections.py``).
-
-    Args:
-        max_false: The paragraph is wrong for at most this share of the pictures that pass, in expectation.
-    """
-    best, known = linker("best"), _with_evidence(documents)
-    own_habits = work.habits_of(habits, {stored.document.id: each.judged for each, stored in known})
-    own = own_calibration([(stored, each.judged) for each, stored in known if each.judged], own_habits)
-    needed = math.ceil(1 / max_false - 1e-9) - 1
-    enough = {kind: classes for kind, classes in own.items() if len(classes[OWN]) >= needed}
-    tested = [
-        Candidate(
-            stored.document.id,
-            link.image,
-            kind_of(stored.document, link.image, best.settings.evidence),
-            link.confidence,
-            link.paragraph,
-        )
-        for each, stored in known
-        if (evidence := stored.evidence) is not None
-        for link in best.link_evidence(evidence, own_habits).links
-        if link.image in each.pictures and link.image not in each.judged
-    ]
-    promises = control_false_discoveries(tested, {**load_calibration(), **enough}, max_false, "paragraph")
-    return replace(promises, made=tuple(promise for promise in promises.made if promise.claim != "document"))

@@ -44,13 +44,10 @@ class Chosen(BaseModel):
     select: Literal["top-k", "best", "order", "assignment", "threshold"] = "top-k"
     k: int = Field(3, ge=1, le=99)
     min_confidence: Annotated[float, Field(ge=0, le=1)] | Literal[""] = ""
-    max_false: Annotated[float, Field(ge=0.01, le=0.5)] | Literal[""] = ""
 
     def settings(self) -> dict[str, object]:
         """The changes to ``LinkSettings``; if no evidence is chosen, all evidence is used."""
         kinds = tuple(kind for kind in EVIDENCE if kind in self.evidence)
-        if self.max_false != "":  # it decides which links stay, and needs all evidence
-            return {"max_false": self.max_false, "promise": "paragraph"}
         least = None if self.min_confidence == "" else self.min_confidence
         return {"select": self.select, "k": self.k, "min_confidence": least, **({"evidence": kinds} if kinds else {})}
 

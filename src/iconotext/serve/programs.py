@@ -43,7 +43,7 @@ READING = ("language", "min_side", "captions", "epub")
 machine, or are its limits."""
 
 CONTEXTS = ("evidence", "habit", "k")
-LINKING = (*CONTEXTS, "select", "min_confidence", "max_false", "promise", "explain")
+LINKING = (*CONTEXTS, "select", "min_confidence", "explain")
 CHECKING = tuple(CheckSettings.model_fields)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from iconotext.errors import DocumentError, IconotextError
 from iconotext.evidence.habit import Habit
 from iconotext.evidence.layout import PLACES
-from iconotext.linker import BEST, Linker
+from iconotext.linker import Linker
 from iconotext.plain_text import counted, json_text
 from iconotext.read import Failure
 from iconotext.read.address import REMOTE
@@ -97,13 +97,13 @@ def prepare(model: str) -> None:
     """Load the model, once for each process."""
     _linkers["reading"] = linker = Linker.load(model)
     every = {"select": "top-k", "k": CANDIDATES, "min_confidence": 0.0}
-    for name, chosen in {"weighing": {}, "best": BEST, "candidates": every}.items():
+    for name, chosen in {"weighing": {}, "candidates": every}.items():
         settings = linker.settings.model_copy(update={**chosen, "relations": "none"})
         _linkers[name] = Linker(linker.encoder, settings)
 
 
 def linker(name: str) -> Linker:
-    """A linker of this process: ``reading`` for pages; without relations ``weighing``, ``best``, ``candidates``."""
+    """A linker of this process: ``reading`` for pages; without relations ``weighing`` and ``candidates``."""
     return _linkers[name]
 
 

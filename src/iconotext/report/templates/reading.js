@@ -289,6 +289,8 @@
     document.getElementById("minimum-shown").textContent = `${minimum} %`;
     slider.setAttribute("aria-valuetext", `${minimum} %`);
     document.getElementById("count").textContent = `${shown.length} of ${links.length} links`;
+    if (data.measured.length)
+      document.getElementById("measured").textContent = (data.measured.findLast(([least]) => least <= minimum) ?? data.measured[0])[1];
     look(linksOf(focused()));
   };
   slider?.addEventListener("input", once(filter));
