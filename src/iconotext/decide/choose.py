@@ -224,7 +224,7 @@ def _measured() -> tuple[Measured, ...]:
 
 
 MEASURED = _measured()
-"""By ascending confidence; made by ``benchmarks/confidence.py``."""
+"""By ascending confidence; from ``confidence.json``."""
 
 
 def measured_for(evidence: Collection[str]) -> tuple[Measured, ...]:
