@@ -50,7 +50,7 @@ def send(server, files, path):
             "link . --to json --evidence caption,layout --select best --min-confidence 0.2 --relations none",
         ),
         ("link?min_confidence=0.3&explain=true", "link . --to json --min-confidence 0.3 --explain"),
-        ("context?words=12&k=1", "context . --json --words 12 --k 1"),
+        ("context?words=12&k=1&min_confidence=0.4", "context . --json --words 12 --k 1 --min-confidence 0.4"),
         ("chunks?words=9&evidence=caption&evidence=layout", "chunks . --json --words 9 --evidence caption,layout"),
     ],
 )

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Linking = Annotated[
     LinkSettings,
-    Fields(only=("evidence", "habit", "k", "relations"), more={"evidence": {"metavar": "KIND,..."}}),
+    Fields(only=("evidence", "habit", "k", "min_confidence", "relations"), more={"evidence": {"metavar": "KIND,..."}}),
 ]
 Output = Annotated[
     Path | None,

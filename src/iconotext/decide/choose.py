@@ -196,15 +196,16 @@ class Measured(NamedTuple):
     @property
     def words(self) -> str:
         """All this as a sentence."""
+        sentence = _with_range(self.sentence, self.sentence_range, " by publisher")
         return (
-            f"Of {self.source} that nothing was fitted on, {self.figures} had a link of {self.confidence} or more; of "
-            f"these links, {self.right_sentence} led to the right sentence and {self.right_paragraph} to the right "
-            "paragraph (in brackets: lowest and highest publisher)."
+            f"Of links of {self.confidence} or more, {sentence} led to the right sentence and {self.right_paragraph} to "
+            f"the right paragraph, measured on {self.source} that nothing was fitted on; {self.figures} of the figures "
+            "had such a link."
         )
 
 
-def _with_range(share: float, ends: tuple[float, float]) -> str:
-    return f"{percent(share)} ({100 * ends[0]:.0f}–{100 * ends[1]:.0f})"
+def _with_range(share: float, ends: tuple[float, float], of: str = "") -> str:
+    return f"{percent(share)} ({100 * ends[0]:.0f}–{100 * ends[1]:.0f}{of})"
 
 
 def _measured() -> tuple[Measured, ...]:

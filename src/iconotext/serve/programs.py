@@ -42,8 +42,8 @@ READING = ("language", "min_side", "captions", "epub")
 """Settings of reading that a request may choose. The others give access to files, models or the network of this
 machine, or are its limits."""
 
-CONTEXTS = ("evidence", "habit", "k")
-LINKING = (*CONTEXTS, "select", "min_confidence", "explain")
+CONTEXTS = ("evidence", "habit", "k", "min_confidence")
+LINKING = (*CONTEXTS, "select", "explain")
 CHECKING = tuple(CheckSettings.model_fields)
 
 
