@@ -198,9 +198,9 @@ class Measured(NamedTuple):
         """All this as a sentence."""
         sentence = _with_range(self.sentence, self.sentence_range, " by publisher")
         return (
-            f"Of links of {self.confidence} or more, {sentence} led to the right sentence and {self.right_paragraph} to "
-            f"the right paragraph, measured on {self.source} that nothing was fitted on; {self.figures} of the figures "
-            "had such a link."
+            f"Of links of {self.confidence} or more, {sentence} led to the right sentence and {self.right_paragraph} "
+            f"to the right paragraph, measured on {self.source} that nothing was fitted on; {self.figures} of the "
+            "figures had such a link."
         )
 
 
