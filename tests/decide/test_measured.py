@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,6 +32,20 @@ def test_the_table_is_about_shares_of_fewer_and_fewer_figures():
         assert 0 < row.sentence < row.paragraph < 1  # who finds the sentence finds its paragraph
         for low, high in (row.sentence_range, row.paragraph_range):
             assert 0 <= low <= high <= 1
+
+
+def test_the_benchmark_writes_what_the_package_has():
+    script = (
+        "import json, numpy as np, confidence as c\n"
+        "f = c.Figures('', np.arange(300), np.linspace(0, 1, 300), np.ones(300), np.ones(300))\n"
+        "print(json.dumps([c.row([f, f], [[f, f]], t) for t in c.THRESHOLDS]))\n"
+    )
+    benchmarks = Path(__file__).parents[2] / "benchmarks"
+    done = subprocess.run([sys.executable, "-c", script], cwd=benchmarks, check=True, capture_output=True, text=True)
+    made = json.loads(done.stdout)
+    shipped = json.loads((files("iconotext.decide") / "confidence.json").read_text())["rows"]
+    assert [list(row) for row in made] == [list(row) for row in shipped]
+    assert [row["at_least"] for row in made] == [row["at_least"] for row in shipped]
 
 
 def test_in_words():

@@ -1,0 +1,242 @@
+"""How often links at or above a confidence are right, on publishers that nothing was fitted on.
+
+    python benchmarks/confidence.py            prints the tables, and writes src/iconotext/decide/confidence.json
+
+Needs the data folder (--data, $ICONOTEXT_DATA, or ../shared/data beside the checkout). Features are cached; the first
+run encodes some 200,000 texts.
+
+The documents: cited figures of guides and old books (documents/cited), of OpenStax books (documents/textbook,
+documents/cited_text), and of one book in three languages (documents/languages). The marks of the citations are removed.
+A publisher is all documents of a generator, an OpenStax book, or a language. Each is linked in one run, by the program
+itself, with weights, matcher and common habits that were fitted without its whole class: OpenStax, old books, modern
+guides. Nothing is fitted on the languages, so they are linked by what ships. OpenStax is linked without pictures, since
+the default model learned from its captions.
+
+Figures count, not links: each figure that a sentence cites has one best link. *Kept* is the share of the figures whose
+link has at least the confidence; *sentence* the share of these whose sentence cites the figure, *paragraph* the share
+where a sentence of the same block does. The publishers that have ``LEAST`` figures count alike, whatever their size.
+The range is that of the publishers that keep ``LEAST``; the 95 % intervals come from 500 resamplings of publishers and
+of their documents. ECE: calibration error over ten bins; *debiased*: less what chance alone gives where the confidences
+are right, since a bin of few figures never has quite the expected share.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+from unittest.mock import patch
+
+import numpy as np
+from cross_fitting import Learned, Source, cross_fitted, group
+from numpy.typing import NDArray
+
+from evidence import looking_with, with_vectors
+from iconotext import Linker, LinkSettings
+from iconotext.corpus.store import read_corpus
+from iconotext.decide import combine
+from iconotext.evidence import caption, habit
+from iconotext.features.model_folder import shipped_folder
+from iconotext.types import Document, Evidence, LinkedDocument
+
+ROOT = Path(__file__).resolve().parent.parent
+TARGET = ROOT / "src" / "iconotext" / "decide" / "confidence.json"
+FILES = ("cited/cited.jsonl", "textbook/cited.jsonl", "cited_text/openstax.jsonl")
+LANGUAGES = {"Korean": "ko", "Portuguese": "pt", "Vietnamese": "vi"}
+THRESHOLDS = tuple(round(0.1 * n, 1) for n in range(1, 10))
+LEAST = 20
+RESAMPLINGS = 500
+ALL: tuple[Evidence, ...] = ("picture", "caption", "layout", "reference")
+BLIND: tuple[Evidence, ...] = ("caption", "layout", "reference")
+
+
+class Figures(NamedTuple):
+    """The cited figures of a publisher, with their best links.
+
+    Attributes:
+        group: Its class; "" for a language.
+        document: (n,) number of the document.
+        confidence: (n,) of the best link.
+        sentence: (n,) 1 where its sentence cites the figure, else 0.
+        paragraph: (n,) 1 where a sentence of its block does, else 0.
+    """
+
+    group: str
+    document: NDArray[np.int64]
+    confidence: NDArray[np.float64]
+    sentence: NDArray[np.float64]
+    paragraph: NDArray[np.float64]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=os.environ.get("ICONOTEXT_DATA", ROOT.parent / "shared" / "data"))
+    folder = parser.parse_args().data / "documents"
+    report({name: figures_of(linked, left) for name, left, linked in linked_publishers(folder)})
+
+
+def publisher(document: Document) -> str:
+    return str(document.meta.get("generator") or document.meta["collection"])
+
+
+@contextmanager
+def linking_by(learned: Learned) -> Iterator[None]:
+    """Let the program link by other weights than those in the package."""
+    with ExitStack() as stack:
+        stack.enter_context(patch.object(combine, "load_coefficients", lambda: learned.coefficients))
+        stack.enter_context(patch.object(caption, "load_matcher", lambda: learned.matcher))
+        stack.enter_context(patch.object(habit, "common_shares", lambda: learned.common))
+        yield
+
+
+def linked_publishers(folder: Path) -> Iterator[tuple[str, str, list[LinkedDocument]]]:
+    """Each publisher with its class and documents, each image linked to its best sentence."""
+    documents = [as_seen(document) for name in FILES for document in read_corpus(folder / name)]
+    cited, encode = with_vectors(documents, looking_with(shipped_folder("default")))
+    classes: dict[str, dict[str, list[Document]]] = defaultdict(lambda: defaultdict(list))
+    for c in cited:
+        classes[group(c.document)][publisher(c.document)].append(c.document)
+    sources = [Source(group(c.document), c.collection, c) for c in cited]
+    for left, learned in cross_fitted(sources, encode).items():
+        with linking_by(learned):
+            for name, own in sorted(classes[left].items()):
+                yield name, left, link(own, BLIND if left == "openstax" else ALL)
+    for name, code in LANGUAGES.items():
+        yield name, "", link(list(read_corpus(folder / "languages" / f"{code}.jsonl")), ALL)
+
+
+def as_seen(document: Document) -> Document:
+    """Without its pictures if it is of OpenStax."""
+    images = (replace(image, file=None) for image in document.images)
+    return replace(document, images=tuple(images)) if group(document) == "openstax" else document
+
+
+def link(documents: Sequence[Document], evidence: tuple[Evidence, ...]) -> list[LinkedDocument]:
+    settings = LinkSettings(evidence=evidence, relations="none", k=1, min_confidence=0.0)
+    linked = Linker.load("default", settings).link_all(documents)
+    return [each for each in linked if isinstance(each, LinkedDocument)]
+
+
+def figures_of(linked: Sequence[LinkedDocument], name: str) -> Figures:
+    """The figures of a publisher of a class."""
+    rows = []
+    for number, each in enumerate(linked):
+        gold: dict[int, set[int]] = defaultdict(set)
+        for sentence, image in each.document.links or ():
+            gold[image].add(sentence)
+        blocks = [sentence.block for sentence in each.document.sentences]
+        for best in each.links:
+            if right := gold.get(best.image):
+                block = blocks[best.sentence]
+                beside = best.sentence in right or (block is not None and block in {blocks[i] for i in right})
+                rows.append((number, best.confidence, best.sentence in right, beside))
+    document, *others = np.array(rows, np.float64).T
+    return Figures(name, document.astype(np.int64), *others)
+
+
+def shares(publishers: Sequence[Figures], threshold: float) -> NDArray[np.float64]:
+    """Share of the figures kept, and of these with the right sentence and paragraph; publishers count alike."""
+    sums = np.zeros(3)
+    for f in publishers:
+        kept = f.confidence >= threshold
+        sums += [kept.mean(), (kept * f.sentence).mean(), (kept * f.paragraph).mean()]
+    return np.array([sums[0] / len(publishers), *(sums[1:] / max(sums[0], 1e-12))])
+
+
+def resampled(publishers: Sequence[Figures], rng: np.random.Generator) -> list[Figures]:
+    """As many publishers, drawn with replacement, each with as many documents, drawn likewise."""
+    drawn = []
+    for f in (publishers[n] for n in rng.integers(len(publishers), size=len(publishers))):
+        documents = np.unique(f.document)
+        rows = [np.flatnonzero(f.document == n) for n in rng.choice(documents, len(documents))]
+        drawn.append(Figures(f.group, *(column[np.concatenate(rows)] for column in f[1:])))
+    return drawn
+
+
+def calibration_error(f: Figures, *, debiased: bool = False) -> float:
+    """0 to 1, over ten bins of the confidence of the best sentence."""
+    bins = np.minimum((f.confidence * 10).astype(np.int64), 9)
+    error = 0.0
+    for own in (bins == number for number in np.unique(bins)):
+        gap = abs(f.sentence[own].mean() - f.confidence[own].mean())
+        spread = np.sqrt((f.confidence[own] * (1 - f.confidence[own])).sum()) / own.sum()
+        error += own.mean() * (max(gap - spread * np.sqrt(2 / np.pi), 0.0) if debiased else gap)
+    return float(error)
+
+
+def row(publishers: Sequence[Figures], drawn: Sequence[Sequence[Figures]], threshold: float) -> dict[str, Any] | None:
+    """The line of ``confidence.json`` for one confidence; None where fewer than two publishers keep ``LEAST``."""
+    kept, sentence, paragraph = shares(publishers, threshold)
+    large = [f for f in publishers if (f.confidence >= threshold).sum() >= LEAST]
+    if len(large) < 2:
+        return None
+    single = np.array([shares([f], threshold) for f in large]).reshape(-1, 3)
+    interval = np.quantile([shares(some, threshold) for some in drawn], [0.025, 0.975], axis=0)
+
+    def ends(values: NDArray[np.float64]) -> list[float]:
+        return [round(float(values.min()), 3), round(float(values.max()), 3)]
+
+    return {
+        "at_least": threshold,
+        "kept": round(float(kept), 3),
+        "sentence": round(float(sentence), 3),
+        "sentence_range": ends(single[:, 1]),
+        "sentence_interval": ends(interval[:, 1]),
+        "paragraph": round(float(paragraph), 3),
+        "paragraph_range": ends(single[:, 2]),
+        "paragraph_interval": ends(interval[:, 2]),
+        "publishers": len(large),
+    }
+
+
+def report(publishers: Mapping[str, Figures]) -> None:
+    large = {name: f for name, f in publishers.items() if len(f.document) >= LEAST}
+    rng = np.random.default_rng(0)
+    drawn = [resampled(list(large.values()), rng) for _ in range(RESAMPLINGS)]
+    found = (row(list(large.values()), drawn, threshold) for threshold in THRESHOLDS)
+    rows = [line for line in found if line is not None]
+    print("| confidence at least | figures kept | right sentence | lowest–highest | right paragraph | lowest–highest |")
+    print("|---|---|---|---|---|---|")
+    for r in rows:
+        cells = [
+            f"{100 * r[claim]:.0f} ({span(r[f'{claim}_interval'])}) | {span(r[f'{claim}_range'])}"
+            for claim in ("sentence", "paragraph")
+        ]
+        print(f"| {r['at_least']} | {100 * r['kept']:.0f} | {' | '.join(cells)} |")
+    print("\n| publisher | figures | confidence, mean | right sentence | right paragraph | ECE | debiased |")
+    print("|---|---|---|---|---|---|---|")
+    lines = {name: summary(f) for name, f in publishers.items()}
+    for name, f in publishers.items():
+        print(f"| {name} | {len(f.document)} | {percent(lines[name])} |")
+    for title, some in (
+        ("mean of the publishers left out", set(large) - set(LANGUAGES)),
+        ("mean of the languages", set(large) & set(LANGUAGES)),
+    ):
+        print(f"| {title} | {len(some)} | {percent(np.mean([lines[name] for name in some], axis=0))} |")
+    source = f"{sum(len(f.document) for f in large.values())} cited figures of {len(large)} publishers"
+    text = json.dumps({"source": source, "rows": rows}, indent=1)
+    TARGET.write_text(text + "\n", encoding="utf-8")
+
+
+def span(ends: Sequence[float]) -> str:
+    return f"{100 * ends[0]:.0f}–{100 * ends[1]:.0f}"
+
+
+def summary(f: Figures) -> NDArray[np.float64]:
+    """Mean confidence, right sentence, right paragraph, ECE, debiased ECE."""
+    errors = calibration_error(f), calibration_error(f, debiased=True)
+    return np.array([f.confidence.mean(), f.sentence.mean(), f.paragraph.mean(), *errors])
+
+
+def percent(values: NDArray[np.float64]) -> str:
+    return " | ".join(f"{100 * value:.1f}" for value in values)
+
+
+if __name__ == "__main__":
+    main()
