@@ -72,45 +72,63 @@ def test_every_example_is_run():
     assert {path.stem for path in EXAMPLES.glob("*.py")} == RUN.keys()
 
 
-def example(name, *arguments):
-    command = [sys.executable, str(EXAMPLES / f"{name}.py"), *arguments]
-    return subprocess.run(command, capture_output=True, text=True)
+IN_TURN = """
+import json, os, runpy, sys
+for folder, program, *arguments in json.loads(sys.argv[1]):
+    os.chdir(folder)
+    sys.argv, sys.path[0] = [program, *arguments], os.path.dirname(program)
+    try:
+        runpy.run_path(program, run_name="__main__")
+    except SystemExit as end:
+        if end.code:
+            raise
+    print("\\x1e", flush=True)
+"""
+"""Runs programs one after the other, with what each is given, in one process: so they import and load things once."""
+
+
+def in_turn(*runs):
+    """What each run prints, a run being a folder, a program and its arguments."""
+    command = [sys.executable, "-c", IN_TURN, json.dumps([list(map(str, run)) for run in runs])]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr[-2000:]
+    printed = done.stdout.split("\x1e\n")
+    assert len(printed) == len(runs) + 1
+    return printed[:-1]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RUN)
-def test_an_example_runs_and_runs_again(inputs, name):
-    arguments, printed = RUN[name]
-    said = ""
-    for _ in range(1 if name == "train_model" else 2):  # which does not train where a model is
-        done = example(name, *arguments)
-        assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
-        said += done.stdout
-    assert printed in said
-    if name == "link_folder":
-        assert pq.read_table("links.parquet").num_rows > 0
+def test_an_example_runs_and_runs_again_and_prints_what_it_says(inputs, tmp_path, name):
+    """With arguments, and without: on data that it makes, or that lies beside it, where its docstring says what it prints.
 
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", RUN)
-def test_an_example_that_is_given_nothing_prints_what_it_says(tmp_path, monkeypatch, name):
-    """On data that it makes, or that lies beside it; what varies stands as ``...`` in the lines of its docstring."""
-    monkeypatch.chdir(tmp_path)
-    docstring = ast.get_docstring(ast.parse((EXAMPLES / f"{name}.py").read_text("utf-8"))) or ""
+    What varies stands as ``...`` in the lines of the docstring.
+    """
+    program, (arguments, expected) = EXAMPLES / f"{name}.py", RUN[name]
+    docstring = ast.get_docstring(ast.parse(program.read_text("utf-8"))) or ""
     promised = [line.strip() for line in docstring.partition("Prints\n")[2].splitlines() if line.strip()]
     assert promised
-    done = example(name)
-    assert done.returncode == 0, done.stderr[-2000:]
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    given = (tmp_path, program, *arguments) if arguments else (empty, program)
+    times = 1 if name == "train_model" else 2  # it does not train where a model is
+    runs = [*[given] * times, *[(empty, program)] * bool(arguments)]
+    printed = in_turn(*runs)
+    assert expected in "".join(printed[:times])
     for line in promised:
         pattern = ".*".join(map(re.escape, line.split("...")))
-        assert re.search(f"^ *{pattern} *,?$", done.stdout, re.MULTILINE), (line, done.stdout)
+        bare = printed[-1] if arguments else printed[0]
+        assert re.search(f"^ *{pattern} *,?$", bare, re.MULTILINE), (line, bare)
+    if name == "link_folder":
+        assert pq.read_table("links.parquet").num_rows > 0
 
 
 @pytest.mark.slow
 def test_a_measurement_needs_gold_links(inputs):
     rows = [json.loads(line) for line in Path("corpus.jsonl").read_text().splitlines()]
     Path("corpus.jsonl").write_text("".join(json.dumps(row | {"links": None}) + "\n" for row in rows))
-    done = example("own_scores", "corpus.jsonl")
+    command = [sys.executable, EXAMPLES / "own_scores.py", "corpus.jsonl"]
+    done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (1, "corpus.jsonl: no document has gold links to measure with\n")
 
 
@@ -144,6 +162,4 @@ def test_the_python_of_a_guide_runs_twice(inputs, name):
         code = code.replace("corpus.parquet", "corpus.jsonl")
     code = code.replace("depot.md", "article.md").replace("guides.jsonl", "corpus.jsonl")
     Path("guide.py").write_text(code)
-    for _ in range(2):
-        done = subprocess.run([sys.executable, "guide.py"], capture_output=True, text=True)
-        assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+    in_turn(*[(Path.cwd(), Path("guide.py").resolve())] * 2)

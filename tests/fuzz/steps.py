@@ -30,13 +30,14 @@ class Steps:
             most; where they are short, short texts show what the others cost.
 
     Attributes:
+        expression: The expression.
         taken: Steps of the last search or match.
     """
 
     def __init__(self, expression: re.Pattern[Any], longest: int = codes.MAXREPEAT) -> None:
         self._longest = longest
         self.taken = self._allowed = 0
-        self._expression = expression
+        self.expression = expression
         self._slots = 2 * (expression.groups + 1)
         self._state = parser.State()  # without flags of its own: each part has those that hold where it stands
         tree = parser.parse(expression.pattern, expression.flags & ~re.LOCALE)
@@ -90,7 +91,7 @@ class Steps:
             elif code == codes.GROUPREF:
                 program.append(("same", value))
             else:
-                raise NotImplementedError(f"{code} in {self._expression.pattern!r}")
+                raise NotImplementedError(f"{code} in {self.expression.pattern!r}")
         return program
 
     def _piece(self, items: list[Any], flags: int) -> Any:
@@ -201,16 +202,16 @@ def _fork(past: int, *, greedy: bool) -> tuple[str, int, int]:
     return ("fork", 1, past) if greedy else ("fork", past, 1)
 
 
-def grows_faster_than_linear(steps: Steps, short: Any, long: Any, *, searches: bool) -> bool:
-    """Whether a text twice as long takes more than two and a half times the steps, or any takes very many."""
+def growth(steps: Steps, short: Any, long: Any, *, searches: bool) -> tuple[int, int] | None:
+    """The steps that a text and one twice as long take; None if either takes very many."""
     taken = []
     for text in (short, long):
         try:
             steps.search(text) if searches else steps.match(text)
         except TooManyStepsError:
-            return True
+            return None
         taken.append(steps.taken)
-    return taken[1] > 2.5 * taken[0] + 50
+    return taken[0], taken[1]
 
 
 MOST = 400
