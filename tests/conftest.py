@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Callable, Iterator
 from importlib import import_module
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a suite in the backgrou
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 MakeImage = Callable[..., Path]
+
+
+def pytest_collection_finish() -> None:
+    """What collecting made stays to the end, so the collector of garbage need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
+
 
 # Where a test does not say itself how many examples it needs. No deadline: other tests run at the same time. The same
 # examples each time, so that what passed passes on every machine; "new" draws others, to find what they miss.
@@ -101,10 +110,13 @@ def _nothing_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
         yield
 
 
+CACHES = count()
+
+
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test finds what another one has put into the cache."""
-    monkeypatch.setenv("ICONOTEXT_CACHE", str(tmp_path_factory.mktemp("cache")))
+    """No test finds what another one has put into the cache. The few tests that use it make the folder."""
+    monkeypatch.setenv("ICONOTEXT_CACHE", str(tmp_path_factory.getbasetemp() / "caches" / str(next(CACHES))))
 
 
 @pytest.fixture(autouse=True)

@@ -5,14 +5,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-import schemathesis
 from hypothesis import HealthCheck, given, settings
 from hypothesis.errors import Unsatisfiable
-from schemathesis import Case, GenerationMode
-from schemathesis.specs.openapi.checks import positive_data_acceptance
 from typer.testing import CliRunner
 
 from iconotext.alt_text.captioner import Captioner, CaptionerSettings
@@ -25,6 +22,9 @@ from iconotext.serve.jobs import Jobs
 from iconotext.serve.pool import Pool
 from iconotext.serve.settings import ServeSettings
 from tests.support.studies import make_study
+
+if TYPE_CHECKING:
+    import schemathesis
 
 pytestmark = pytest.mark.slow
 
@@ -50,6 +50,8 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[schemathesis.Base
 
 @contextlib.contextmanager
 def served(captioner: Captioner | None = None, **given: Any) -> Iterator[schemathesis.BaseSchema]:
+    import schemathesis
+
     chosen = ServeSettings(allow=("testserver",), max_seconds=600, **given)
     with open_data(chosen) as store:
         pool = Pool(1, work.prepare, "default")
@@ -65,6 +67,9 @@ def served(captioner: Captioner | None = None, **given: Any) -> Iterator[schemat
 
 
 def test_every_answer_is_one_that_is_declared(described):
+    from schemathesis import GenerationMode
+    from schemathesis.specs.openapi.checks import positive_data_acceptance
+
     operations = [found.ok() for found in described.get_all_operations()]
     paths = " ".join(operation.path for operation in operations)
     assert all(name in paths for name in ("/v1/link", "/v1/collections", "/v1/search", "/v1/studies"))
@@ -72,7 +77,7 @@ def test_every_answer_is_one_that_is_declared(described):
 
         @settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck), database=None)
         @given(case=operation.as_strategy(generation_mode=mode))
-        def ask(case: Case[Any]) -> None:
+        def ask(case: schemathesis.Case[Any]) -> None:
             case.call_and_validate(excluded_checks=[positive_data_acceptance])  # rules that no schema can say
 
         with contextlib.suppress(*([Unsatisfiable] if mode is GenerationMode.NEGATIVE else [])):  # nothing can be wrong
@@ -82,10 +87,12 @@ def test_every_answer_is_one_that_is_declared(described):
 @pytest.mark.parametrize("which", ["described", "bare"])
 def test_answers_to_requests_that_follow_from_others(which, request):
     """Identifiers of one answer are asked for in the next request: in what order, Hypothesis chooses."""
+    from schemathesis.specs.openapi.checks import positive_data_acceptance
+
     machine = request.getfixturevalue(which).as_state_machine()
 
     class Asking(machine):  # type: ignore[misc, valid-type]  # made while the test runs
-        def validate_response(self, response: Any, case: Case[Any], **more: Any) -> None:
+        def validate_response(self, response: Any, case: schemathesis.Case[Any], **more: Any) -> None:
             case.validate_response(response, excluded_checks=[positive_data_acceptance])
 
     chosen = settings(
