@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import signal
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -29,6 +30,20 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a suite in the backgrou
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 MakeImage = Callable[..., Path]
+
+
+MARKS_OF_MODULE = re.compile(r"^pytestmark = (?:\[\n.*?^\]|.*?$)", re.MULTILINE | re.DOTALL)
+LEFT_OUT = re.compile(r"not (?:\w+|\(\w+(?: or \w+)*\))")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out modules all of whose tests have a mark that ``-m "not ..."`` leaves out: so what they need is not imported."""
+    expression = config.getoption("markexpr")
+    if collection_path.suffix != ".py" or not LEFT_OUT.fullmatch(expression):
+        return None
+    found = MARKS_OF_MODULE.search(collection_path.read_text("utf-8"))
+    marks = re.findall(r"pytest\.mark\.(\w+)", found[0]) if found else []
+    return True if set(marks) & set(re.findall(r"\w+", expression)) else None
 
 
 def pytest_collection_finish() -> None:

@@ -23,6 +23,8 @@ from llama_index.core.storage.docstore import SimpleDocumentStore
 from iconotext import Linker
 from iconotext.adapters.llama_index import PictureNodeParser, nodes, place
 
+pytestmark = pytest.mark.slow  # it takes seconds to import
+
 
 def split(found):
     texts = [node for node in found if not isinstance(node, ImageNode)]
@@ -75,7 +77,6 @@ def test_a_round_trip_through_a_store_of_llama_index(tmp_path):
     assert "confidence" not in cat.get_content("embed")
 
 
-@pytest.mark.slow
 def test_the_node_parser_in_a_pipeline(article):
     from llama_index.core.ingestion import IngestionPipeline
 
@@ -97,7 +98,6 @@ def test_the_node_parser_in_a_pipeline(article):
         parser.get_nodes_from_documents([Document(text="A text of its own.")])
 
 
-@pytest.mark.slow
 def test_an_answer_gets_the_pictures_of_its_nodes(article):
     linker = Linker.load()
     texts, images = split(nodes(linker.link(article), words=16))

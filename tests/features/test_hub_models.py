@@ -7,7 +7,6 @@ from types import ModuleType
 import numpy as np
 import pytest
 import torch
-import transformers
 
 from iconotext.errors import FeatureError, MissingPackageError
 from iconotext.features import load_dual_encoder, load_image_backbone, load_text_backbone, share_space
@@ -16,6 +15,8 @@ from tests.support.hub_models import noise
 
 @pytest.mark.parametrize(("name", "dim"), [("vit", 16), ("resnet", 12)])
 def test_classifiers(models, files, name, dim):
+    import transformers
+
     backbone = load_image_backbone(str(models / name))
     assert backbone.classes == tuple(f"class {i}" for i in range(5))
     features = backbone.encode(files, regions=True)
@@ -76,6 +77,8 @@ def test_dual_encoders(models, files, name):
 
 
 def test_dual_encoder_is_what_transformers_computes(models):
+    import transformers
+
     dual = load_dual_encoder(str(models / "clip"))
     model = transformers.CLIPModel.from_pretrained(models / "clip").eval()
     ids = torch.tensor([[0, 4, 5, 1]])  # <s> a cat </s>
@@ -167,6 +170,7 @@ def test_a_torchvision_that_does_not_fit_is_one_line(timm_folder, monkeypatch, t
 @pytest.mark.parametrize("saved_by", ["timm", "transformers", "transformers, without classifier"])
 def test_densenet_of_timm(timm_folder, files, saved_by):
     timm = pytest.importorskip("timm", reason="its torchvision must fit the build of torch", exc_type=Exception)
+    import transformers
     from safetensors.torch import save_file
 
     settings = json.loads((timm_folder / "config.json").read_text())

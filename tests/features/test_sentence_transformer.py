@@ -1,8 +1,6 @@
 import numpy as np
 import pytest
-import sentence_transformers
 import torch
-import transformers
 
 from iconotext import Document, Image, Linker, LinkSettings, Sentence
 from iconotext.errors import FeatureError
@@ -11,23 +9,24 @@ from iconotext.features.hub_checks import SIDE
 from iconotext.features.hub_models import _reduced
 from tests.support.hub_models import noise, write_tokenizer
 
+pytestmark = pytest.mark.slow  # the library that made the models takes seconds to import
 BROKEN = b"no picture"
 TEXTS = ["a cat on the mat", "dog", "", "photo of a dog"]
 
 
 def tiny_bert(folder, pooling):
+    import transformers
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
+
     torch.manual_seed(1)
     config = transformers.BertConfig(
         vocab_size=16, hidden_size=8, intermediate_size=16, num_hidden_layers=2, num_attention_heads=2
     )
     transformers.BertModel(config).save_pretrained(folder / "bert")
     write_tokenizer(folder / "bert")
-    from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
-
     word = Transformer(str(folder / "bert"))
-    model = sentence_transformers.SentenceTransformer(
-        modules=[word, Pooling(8, pooling_mode=pooling), Normalize()], device="cpu"
-    )
+    model = SentenceTransformer(modules=[word, Pooling(8, pooling_mode=pooling), Normalize()], device="cpu")
     model.save(str(folder / "model"), create_model_card=False)
     return model
 
@@ -43,7 +42,6 @@ def test_a_folder_gives_what_sentence_transformers_gives(tmp_path, pooling):
     assert backbone.encode([]).shape == (0, 8)
 
 
-@pytest.mark.slow
 def test_given_as_text_it_compares_documents_of_other_languages(tmp_path):
     tiny_bert(tmp_path, "mean")
     sentences = tuple(Sentence(f"Das Brett wird zum {n}. Mal zugesägt und danach geschliffen.") for n in range(4))
@@ -58,9 +56,10 @@ def test_given_as_text_it_compares_documents_of_other_languages(tmp_path):
 
 
 def test_both_sides_of_a_clip_like_model(models, tmp_path):
-    sentence_transformers.SentenceTransformer(str(models / "clip"), device="cpu").save(
-        str(tmp_path / "clip"), create_model_card=False
-    )
+    from sentence_transformers import SentenceTransformer
+
+    made = SentenceTransformer(str(models / "clip"), device="cpu")
+    made.save(str(tmp_path / "clip"), create_model_card=False)
     dual = load_dual_encoder(str(tmp_path / "clip"))
     other = load_dual_encoder(str(models / "clip"))
     assert dual.text.name != other.text.name
