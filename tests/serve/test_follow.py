@@ -14,6 +14,16 @@ from tests.support.server import ARTICLE, Running, png, wait_for
 pytestmark = pytest.mark.slow
 
 
+OFTEN = "from iconotext.serve import follow; follow.PAUSE, follow.FOLDER_PAUSE, follow.GONE = 0.1, 0.2, 1.0"
+
+
+@pytest.fixture(scope="module")
+def writer(tmp_path_factory, desk):
+    """A server that may write, and polls its files so often that no test waits for it for long."""
+    with Running(tmp_path_factory.mktemp("often") / "data", "--root", str(desk), "--write", before=OFTEN) as running:
+        yield running
+
+
 @pytest.fixture
 def trip(request, desk, writer, article):
     """A folder with an article, opened: its path, the collection, and the number of the document."""
