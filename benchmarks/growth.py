@@ -25,7 +25,7 @@ from importlib import import_module
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from tests.fuzz.expressions import Found, attacks, expressions
+from tests.fuzz.expressions import Attack, Found, attacks, expressions
 from tests.fuzz.run import here
 from tests.fuzz.seeds import CONTAINER, packed, seeds
 
@@ -99,9 +99,9 @@ def shapes(*, pairs: bool) -> Iterator[tuple[str, Shape]]:
         _docx("<w:t/><w:instrText>a</w:instrText>", f"<w:p><w:r><w:fldChar {begun}x</w:instrText>{{}}</w:r></w:p>"),
     )
     for found in expressions(Path(iconotext.__file__).parent, "read"):
-        for number, _ in enumerate(attacks(found.expression, 1_000)):
+        for number, attack in enumerate(attacks(found.expression)):
             if number % 7 == 0 or pairs:  # the test of the expressions tries all of them
-                yield f"text against {found.place} no. {number}", _against(found, number)
+                yield f"text against {found.place} no. {number}", _against(found, attack)
 
 
 def _known() -> Iterator[tuple[str, Shape]]:
@@ -219,11 +219,11 @@ def _book(count: int) -> bytes:
     return packed({"META-INF/container.xml": CONTAINER, "OEBPS/content.opf": package, **pages})
 
 
-def _against(found: Found, number: int) -> Shape:
+def _against(found: Found, attack: Attack) -> Shape:
     """A text on which an expression of a reader takes longest, in places where that reader meets it."""
 
     def shape(n: int) -> tuple[str, bytes]:
-        text = next(itertools.islice(attacks(found.expression, n), number, None))
+        text, _ = attack.texts(n)
         place = found.place.removeprefix("read/")
         if place.startswith(("markdown", "templates", "sentences", "blocks", "assemble", "address")):
             return ".md", ("Text { here.\n\n" + text).encode("utf-8", "replace")

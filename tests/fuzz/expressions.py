@@ -90,7 +90,8 @@ class Attack:
     def texts(self, size: int) -> tuple[str, str]:
         """Return a text in which the unit takes about ``size`` characters, and one in which it takes twice as many."""
         number = max(4, size // len(self.unit))
-        return tuple(self.begin + self.unit * (times * number) + self.end for times in (1, 2))
+        short, long = (self.begin + self.unit * (times * number) + self.end for times in (1, 2))
+        return short, long
 
 
 def attacks(expression: re.Pattern[Any]) -> list[Attack]:
