@@ -393,20 +393,18 @@ def test_files_that_are_missing_or_wrong_are_one_line(tmp_path, damage, message)
     assert "\n" not in str(error.value)
 
 
-FILES = (
-    "config.json",
-    "tokenizer_config.json",
-    "preprocessor_config.json",
-    "sentence_bert_config.json",
-    "config_sentence_transformers.json",
-    "1_Pooling/config.json",
-    "modules.json",
-)
-KEYS = (
-    "model_type text_config max_position_embeddings _name_or_path model_max_length pad_token do_lower_case tokenizer_class size "
-    "crop_size resample image_mean image_std rescale_factor do_resize do_center_crop image_processor_type max_seq_length "
-    "prompts default_prompt_name pooling_mode pooling_mode_cls_token include_prompt"
-).split()
+FILES = {
+    "config.json": "model_type text_config max_position_embeddings pad_token_id _name_or_path",
+    "tokenizer_config.json": "tokenizer_class do_lower_case pad_token model_max_length",
+    "preprocessor_config.json": "image_processor_type feature_extractor_type do_resize size resample do_center_crop "
+    "crop_size do_rescale rescale_factor do_normalize image_mean image_std",
+    "sentence_bert_config.json": "max_seq_length",
+    "config_sentence_transformers.json": "prompts default_prompt_name",
+    "1_Pooling/config.json": "pooling_mode pooling_mode_cls_token include_prompt",
+    "modules.json": "",
+}
+"""Files of settings, and what the program reads in each."""
+
 VALUES: tuple[object, ...] = (
     None,
     True,
@@ -437,7 +435,7 @@ def test_no_settings_break_the_program(tmp_path, file):
         path = tmp_path / folder / file
         before = json.loads(path.read_text()) if path.is_file() else {}
         path.parent.mkdir(exist_ok=True)
-        for content in [*VALUES, *({**before, key: value} for key in KEYS for value in VALUES)]:
+        for content in [*VALUES, *({**before, key: value} for key in FILES[file].split() for value in VALUES)]:
             path.write_text(json.dumps(content))
             try:
                 with np.errstate(all="ignore"):
