@@ -59,7 +59,7 @@ def test_sizes_against_the_standard_library(sizes):
 def test_positive_rates_of_relations():
     labels = [{"Visible": True, "Story": None}, {"Visible": False, "Story": None}, {"Visible": None, "Meta": True}, {}]
     found = row_stats([*(row(0, 0, relations=some) for some in labels), row(1, 1)])
-    assert {name: (rate.yes, rate.known, rate.rate) for name, rate in found.relations.items()} == {
+    assert {name: (rate.yes, rate.total, rate.rate) for name, rate in found.relations.items()} == {
         "Visible": (1, 2, 0.5),
         "Story": (0, 0, None),
         "Meta": (1, 1, 1.0),

@@ -52,8 +52,8 @@ def show(report: BuildReport, output: Path) -> None:
     if any(count.published is not None for count in report.counts):
         rows = [
             [
-                count.what,
-                f"{count.found:,}",
+                count.name,
+                f"{count.number:,}",
                 "" if count.published is None else f"{'about ' * (count.rounding > 1)}{count.published:,}",
             ]
             for count in report.counts
@@ -61,7 +61,7 @@ def show(report: BuildReport, output: Path) -> None:
         show_report([Grid("", ["", "here", "published"], rows)], err=True)
     else:
         for count in report.counts:
-            say(f"{count.found:>11,}  {count.what}", err=True)
+            say(f"{count.number:>11,}  {count.name}", err=True)
     for note in report.notes:
         say(as_typed(f"note: {note}"), err=True)
     if report.dropped:

@@ -142,6 +142,6 @@ def _relations_grids(named: dict[str, CorpusStats]) -> list[Grid]:
             if answered is None or answered.rate is None:
                 row.append("")
             else:
-                row.append(f"{percent(answered.rate, 1)} of {answered.known:,}")
+                row.append(f"{percent(answered.rate, 1)} of {answered.total:,}")
         rows.append([*row, percent(published[relation] / 100, 1) if relation in published else ""])
     return [Grid("", ["relation", *having, "published"], rows)]

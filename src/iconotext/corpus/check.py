@@ -121,16 +121,16 @@ def check_corpus(
         CorpusError: The corpus cannot be read at all.
     """
     name, folder, inside = format_of(path), corpus_folder(path), earlier is not None
-    there = (folder / TABLE_FILE).is_file() or (folder / ROWS_FILE).is_file()
-    table = load_feature_table(folder / TABLE_FILE) if there else None
+    has_table = (folder / TABLE_FILE).is_file() or (folder / ROWS_FILE).is_file()
+    table = load_feature_table(folder / TABLE_FILE) if has_table else None
     files, images = FORMATS[name].files, images_of(path, inside=inside)
     place = "" if earlier is None else f"{path.name}, "
     check = _Check(images, folder, table, decode_images, FORMATS[name].has_ids, earlier or EarlierDocuments(), place)
     if (tar := images.tar) is not None:
         wrong = [f"{counted(number, 'member')} refused: {reason}" for reason, number in tar.refused.items()]
         wrong += [tar.problem] if tar.path != path and tar.problem is not None else []
-        for each in wrong:
-            check.add(Problem(tar.path.name, None, each))
+        for message in wrong:
+            check.add(Problem(tar.path.name, None, message))
     read = partial(_read, path, inside, decode_images, secrets.token_hex(8))
     parts = (checked_part for _, checked_part in in_order(FORMATS[name].parts(path), read, workers, few=FEW))
     try:
@@ -182,10 +182,10 @@ def _read(corpus: Path, inside: bool, decode_images: bool, run: str, part: Part)
             if (row := record.row) is None:
                 documents.append(Checked(record.place, record.problems))
                 continue
-            given = record.files or (None,) * len(row.images)
+            files = record.files or (None,) * len(row.images)
             images = tuple(
                 (source, look(source) if data is None else Whereabouts.ROW)
-                for source, data in zip(row.images, given, strict=True)
+                for source, data in zip(row.images, files, strict=True)
             )
             digests = tuple(0 if data is None else _digest(data) for data in record.files)
             about = (row.id, row.split, row.relations is not None, images, len(row.sentences), digests)
@@ -291,12 +291,12 @@ class _Check:
 
     def _unseen(self, documents: list[Checked]) -> Iterator[tuple[str, Whereabouts]]:
         """Yield the images that ``_image`` will need, in the same order."""
-        seen: set[int] = set()
+        names: set[int] = set()
         for document in documents:
             for source, where in document.images:
                 name = hash(source)
-                if name not in seen and self._must_look(name, where, document.split):
-                    seen.add(name)
+                if name not in names and self._must_look(name, where, document.split):
+                    names.add(name)
                     yield source, where
 
     def _seen(self, image: tuple[str, Whereabouts]) -> tuple[int, str | None]:
@@ -337,9 +337,9 @@ class _Check:
 
     def notes(self, *, no_features: bool) -> Iterator[str]:
         """Yield findings that are not errors but may be mistakes."""
-        for number, what in ((self._no_images, "images"), (self._no_sentences, "sentences")):
+        for number, items in ((self._no_images, "images"), (self._no_sentences, "sentences")):
             if number:
-                yield f"{number} documents without {what}: they take no part in training"
+                yield f"{number} documents without {items}: they take no part in training"
         if self._elsewhere:
             yield f"{self._elsewhere} images are named by an address and are not at hand"
         if self._shared:

@@ -233,10 +233,10 @@ def convert_corpus(
         documents = read_corpus(source) if links is None else linked_corpus(read_corpus(source), links, kind)
         for document in watch(documents, total=0, label="Converting"):
             lost.update(left_out(document, kind))
-            own = [image.source for image in document.images if isinstance(image.file, bytes)]
-            if own and features is not None:
-                raise CorpusError(f"picture {own[0]}: features need files, and it lies in its row or in a tar")
-            inside += len(own)
+            embedded = [image.source for image in document.images if isinstance(image.file, bytes)]
+            if embedded and features is not None:
+                raise CorpusError(f"picture {embedded[0]}: features need files, and it lies in its row or in a tar")
+            inside += len(embedded)
             images = (replace(e, file=None) if isinstance(e.file, bytes) else e for e in document.images)
             document = replace(document, images=tuple(images))
             for image in document.images:
@@ -340,7 +340,7 @@ def write_shards(documents: Iterable[Document], folder: Path, *, size: int = SHA
         raise SettingError(f"size {size}: a shard has at least one document")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise OutputError(f"{folder}: is there already; shards need a new folder, or an empty one")
-    done = WrittenShards()
+    totals = WrittenShards()
     with reporting_full_disk(folder):
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
@@ -349,21 +349,21 @@ def write_shards(documents: Iterable[Document], folder: Path, *, size: int = SHA
         except OSError as error:
             raise write_error(folder, error) from error
         try:
-            rest = iter(documents)
-            for first in rest:
-                _write(chain([first], islice(rest, size - 1)), shards / f"{done.shards:05}.parquet", done)
-                done.shards += 1
-            if not done.shards:
+            remaining = iter(documents)
+            for first in remaining:
+                _write(chain([first], islice(remaining, size - 1)), shards / f"{totals.shards:05}.parquet", totals)
+                totals.shards += 1
+            if not totals.shards:
                 raise CorpusError(f"{folder}: there are no documents to write")
             if folder.exists():
                 folder.rmdir()
             os.rename(shards, folder)
         finally:
             shutil.rmtree(work, ignore_errors=True)
-    return done
+    return totals
 
 
-def _write(documents: Iterator[Document], path: Path, done: WrittenShards) -> None:
+def _write(documents: Iterator[Document], path: Path, totals: WrittenShards) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -372,29 +372,29 @@ def _write(documents: Iterator[Document], path: Path, done: WrittenShards) -> No
     schema = schema_of(pa.struct([("bytes", pa.binary()), ("path", text)]), pa.list_(relation))
     with open_atomic(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
         batch: list[dict[str, Any]] = []
-        held = 0
+        batch_bytes = 0
         for document in documents:
-            values, size = _row(document, done)
+            values, size = _row(document, totals)
             batch.append(values)
-            held += size
-            if held > BATCH_BYTES or len(batch) == BATCH_ROWS:
+            batch_bytes += size
+            if batch_bytes > BATCH_BYTES or len(batch) == BATCH_ROWS:
                 writer.write_table(pa.Table.from_pylist(batch, schema=schema))
-                batch, held = [], 0
+                batch, batch_bytes = [], 0
         if batch:
             writer.write_table(pa.Table.from_pylist(batch, schema=schema))
 
 
-def _row(document: Document, done: WrittenShards) -> tuple[dict[str, Any], int]:
-    place = f"document {done.documents + 1}"
-    if (first := done._ids.setdefault(document.id, place)) != place:
+def _row(document: Document, totals: WrittenShards) -> tuple[dict[str, Any], int]:
+    place = f"document {totals.documents + 1}"
+    if (first := totals._ids.setdefault(document.id, place)) != place:
         raise CorpusError(str(repeated_id(place, document.id, first)))
-    names = [_name(image.source, done._names) for image in document.images]
-    named = (replace(image, source=name, file=None) for image, name in zip(document.images, names, strict=True))
-    row = row_of(replace(document, images=tuple(named)), Path())
+    names = [_name(image.source, totals._names) for image in document.images]
+    renamed = (replace(image, source=name, file=None) for image, name in zip(document.images, names, strict=True))
+    row = row_of(replace(document, images=tuple(renamed)), Path())
     pictures = [_bytes_of(image) for image in document.images]
-    done.documents += 1
-    done.pictures += sum(data is not None for data in pictures)
-    done.missing += sum(data is None for data in pictures)
+    totals.documents += 1
+    totals.pictures += sum(data is not None for data in pictures)
+    totals.missing += sum(data is None for data in pictures)
     images = [{"bytes": data, "path": name} for data, name in zip(pictures, names, strict=True)]
     relations = None if row.relations is None else [dict(zip(RELATION, e, strict=True)) for e in row.relations.items()]
     values = values_of(row) | {"images": images, "relations": relations}

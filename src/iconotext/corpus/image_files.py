@@ -99,8 +99,8 @@ class ImageFiles:
             return Whereabouts.INSIDE
         address = named_by_address(source)
         folder = source.partition("/")[0] if address and "/" in source else source.rpartition("/")[0]
-        there = not self._refuses(source) and self._has_folder(folder)
-        if there and os.path.isfile(os.path.join(self._start, source)):
+        possible = not self._refuses(source) and self._has_folder(folder)
+        if possible and os.path.isfile(os.path.join(self._start, source)):
             return Whereabouts.FILE
         if source in self._in_table:
             return Whereabouts.NOWHERE

@@ -81,7 +81,7 @@ def task(linked: LinkedDocument, folder: Path, annotated: Sequence[Link] | None 
         said: Links that people chose, as an annotation beside the prediction; None for no annotation.
     """
     document = linked.document
-    images = tuple(replace(each, file=each.file if isinstance(each.file, Path) else None) for each in document.images)
+    images = tuple(replace(i, file=i.file if isinstance(i.file, Path) else None) for i in document.images)
     row = row_of(replace(document, images=images, links=None), folder)
     text, spans = document_text(document_of(row, ImageFiles(folder, files=False)))  # the same as when it is read again
     pictures = {n: data for n, data in embed(document.images, range(len(document.images))).items() if data.uri}
@@ -101,8 +101,8 @@ def task(linked: LinkedDocument, folder: Path, annotated: Sequence[Link] | None 
         "predictions": [prediction],
     }
     if annotated is not None:
-        own = [link for link in annotated if link.image in pictures]
-        values["annotations"] = [{"result": _result(own, text, spans, pictures)}]
+        task_links = [link for link in annotated if link.image in pictures]
+        values["annotations"] = [{"result": _result(task_links, text, spans, pictures)}]
     return values
 
 
@@ -124,14 +124,14 @@ def _result(
         }
         for place, (number, picture) in enumerate(pictures.items())
     ]
-    shown = shown_relations(links)
+    by_pair = shown_relations(links)
     relations = [
         {
             "from_id": f"sentence-{link.sentence}",
             "to_id": f"picture-{link.image}",
             "type": "relation",
             "direction": "right",
-            "labels": [relation.name for relation, _ in shown[link.sentence, link.image]],
+            "labels": [relation.name for relation, _ in by_pair[link.sentence, link.image]],
         }
         for link in links
     ]
@@ -213,7 +213,7 @@ def annotated_row(value: object, place: str, drop: Drop) -> tuple[Row, dict[int,
     row, numbers = record.row, task.data.iconotext.pictures
     if len(numbers) != len(task.data.pictures) or any(number >= len(row.images) for number in numbers):
         raise CorpusError(f"{place}, field data.iconotext.pictures: does not fit the pictures of the task")
-    annotations = [each for each in task.annotations if not each.was_cancelled]
+    annotations = [annotation for annotation in task.annotations if not annotation.was_cancelled]
     if not annotations:
         drop("task without annotations", row.id, "")
         return None
@@ -222,9 +222,9 @@ def annotated_row(value: object, place: str, drop: Drop) -> tuple[Row, dict[int,
     if text != task.data.text:
         raise CorpusError(f"{place}, field data.text: it is not that of its sentences")
     votes = Counter(
-        link for each in annotations for link in _links(each, spans, numbers, partial(drop, MISFIT, row.id))
+        link for annotation in annotations for link in _links(annotation, spans, numbers, partial(drop, MISFIT, row.id))
     )
-    row.links = sorted(link for link, given in votes.items() if 2 * given > len(annotations))
+    row.links = sorted(link for link, count in votes.items() if 2 * count > len(annotations))
     for link in sorted(votes.keys() - set(row.links)):
         drop("link that not most annotators gave", row.id, f"sentence {link[0]}, picture {link[1]}")
     return row, dict(zip(numbers, task.data.pictures, strict=True))
@@ -274,22 +274,22 @@ class Settings(BuilderSettings):
 
 def documents(build: Build, settings: Settings) -> Iterator[Values]:
     """Yield the annotated tasks; ``CorpusError`` if a file is not an export, or no task is annotated."""
-    ids, taken, links, tasks_read = UniqueIds(), 0, 0, 0
+    ids, total_copied, links, tasks_read = UniqueIds(), 0, 0, 0
     for path in settings.source:
         for number, task in enumerate(build.watch(_tasks(path), label="Reading")):
             annotated = annotated_row(task, f"{path}, task {number + 1}", build.report.drop)
             if annotated is None:
                 continue
             row, pictures = annotated
-            there, copied = _place_images(build, row, pictures, settings.images or path.parent)
-            taken += copied
+            numbers, copied = _place_images(build, row, pictures, settings.images or path.parent)
+            total_copied += copied
             row.id = ids.take(row.id)
             tasks_read, links = tasks_read + 1, links + len(row.links or ())
-            yield with_images(row.model_dump(exclude_none=True), there)
+            yield with_images(row.model_dump(exclude_none=True), numbers)
     if not tasks_read:
         raise CorpusError(f"{', '.join(map(str, settings.source))}: nobody has annotated any task")
     build.report.count("gold links", links)
-    build.report.count("pictures taken from the tasks", taken)
+    build.report.count("pictures taken from the tasks", total_copied)
 
 
 def _tasks(path: Path) -> list[Any]:
@@ -309,7 +309,7 @@ def _place_images(build: Build, row: Row, pictures: dict[int, str], home: Path) 
 
     Returns the numbers of the available pictures, and how many of them were taken from the task.
     """
-    there, taken = [], 0
+    numbers, copied = [], 0
     for number, name in enumerate(row.images):
         file = home / name
         if file.is_file():
@@ -317,12 +317,12 @@ def _place_images(build: Build, row: Row, pictures: dict[int, str], home: Path) 
         elif number in pictures:
             copy = saved_image(_bytes(pictures[number], row.id), images_folder(build.output))
             row.images[number] = build.relative_path(copy)
-            taken += 1
+            copied += 1
         else:
             build.report.drop("picture that is not there", f"{row.id}: {name}")
             continue
-        there.append(number)
-    return there, taken
+        numbers.append(number)
+    return numbers, copied
 
 
 def _bytes(address: str, document: str) -> bytes:

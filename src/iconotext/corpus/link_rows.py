@@ -151,7 +151,7 @@ def _columns(batch: Any) -> list[str]:
 
 def _rows(batch: Any, schema: Schema) -> list[dict[str, Any]]:
     """Return the columns of the rows that the schema reads."""
-    chosen = [each for each in _columns(batch) if schema.reads is None or each in (*schema.columns, *schema.reads)]
+    chosen = [c for c in _columns(batch) if schema.reads is None or c in (*schema.columns, *schema.reads)]
     match _kind(batch):
         case "pyarrow":
             rows: list[dict[str, Any]] = batch.select(chosen).to_pylist()
@@ -189,7 +189,7 @@ def _with_columns(batch: Any, links: list[list[dict[str, Any]]], problems: list[
             return batch.assign(**{name: _objects(values) for name, values in new.items()})
         case "rows":
             pairs = zip(batch, links, problems, strict=True)
-            return [{**row, LINKS: own, PROBLEMS: problem} for row, own, problem in pairs]
+            return [{**row, LINKS: links, PROBLEMS: problem} for row, links, problem in pairs]
     if type(batch).__module__.startswith("datasets."):
         return new  # which the library merges; its own columns would be encoded again
     if any(isinstance(values, np.ndarray) for values in batch.values()):

@@ -139,14 +139,14 @@ def problems_of(error: ValidationError, place: str) -> tuple[Problem, ...]:
 def _misfits(row: Row) -> Iterator[tuple[str, str]]:
     """Yield field and message of all well-typed values that do not fit the rest of the row."""
     n, m = len(row.sentences), len(row.images)
-    for name, value, wanted in (
+    for name, value, needed in (
         ("blocks", row.blocks, n),
         ("positions", row.positions, m),
         ("captions", row.captions, m),
         ("alts", row.alts, m),
     ):
-        if value is not None and len(value) != wanted:
-            yield name, f"{name} has {len(value)} entries where {wanted} are needed"
+        if value is not None and len(value) != needed:
+            yield name, f"{name} has {len(value)} entries where {needed} are needed"
     for sentence, image in row.links or ():
         if sentence >= n or image >= m:
             yield "links", f"links has [{sentence}, {image}] in a document of {n} sentences and {m} images"
@@ -177,8 +177,8 @@ def _not_text(row: Row) -> Iterator[tuple[str, str]]:
         try:
             "".join(text or "" for text in texts).encode()
         except UnicodeEncodeError as error:
-            what = ascii(error.object[error.start])
-            yield name, f"{name} has {what}, half a surrogate pair, which is not a character"
+            character = ascii(error.object[error.start])
+            yield name, f"{name} has {character}, half a surrogate pair, which is not a character"
 
 
 def json_of(row: Row, value: object) -> str:
@@ -331,8 +331,8 @@ def _meta(document: Document) -> dict[str, Any]:
     if document.language != "en":
         meta["language"] = document.language
     kinds = [(sentence.kind, sentence.level) for sentence in document.sentences]
-    written = meta.get("sentence_kind") or ["p"] * len(kinds)
-    if kinds != [_kind(code) for code in written]:
+    kind_codes = meta.get("sentence_kind") or ["p"] * len(kinds)
+    if kinds != [_kind(code) for code in kind_codes]:
         meta["sentence_kind"] = [f"{KIND_CODES[kind]}{level or ''}" for kind, level in kinds]
     return meta
 

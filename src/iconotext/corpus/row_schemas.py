@@ -77,9 +77,9 @@ def schema_of(columns: Iterable[str]) -> Schema:
         CorpusError: It is none of ``SCHEMAS``.
     """
     names = set(columns)
-    schema = next((each for each in SCHEMAS if names.issuperset(each.columns)), None)
+    schema = next((schema for schema in SCHEMAS if names.issuperset(schema.columns)), None)
     if schema is None:
-        ways = "; ".join(f"{' and '.join(each.columns)} ({each.name})" for each in SCHEMAS)
+        ways = "; ".join(f"{' and '.join(schema.columns)} ({schema.name})" for schema in SCHEMAS)
         raise CorpusError(f"rows with the columns {', '.join(sorted(names))}: to be linked, rows need {ways}")
     return schema
 
@@ -94,9 +94,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return _plain(value.tolist())
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return [_plain(item) for item in value]
     if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items()}
+        return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and math.isnan(value):
@@ -208,7 +208,7 @@ def _interleaved(rows: Iterable[tuple[int, dict[str, Any]]]) -> Iterator[Sample]
     for name, several in samples.items():
         first = several[0][0]
         try:
-            ordered = sorted(several, key=lambda each: int(each[1]["position"]))
+            ordered = sorted(several, key=lambda item: int(item[1]["position"]))
         except (TypeError, ValueError):
             yield Sample(_wrong(f"row {first}", "position", "position must be a number"), first, (), (), ())
             continue
@@ -244,7 +244,7 @@ def _with_bytes(values: dict[str, Any]) -> dict[str, Any]:
     images = values["images"]
     if not isinstance(images, list):
         return values
-    return values | {"images": [{"bytes": each} if isinstance(each, bytes) else each for each in images]}
+    return values | {"images": [{"bytes": image} if isinstance(image, bytes) else image for image in images]}
 
 
 def _given(values: Values) -> dict[str, Any]:

@@ -139,11 +139,11 @@ def forget(output: str, shard: Shard) -> None:
     remove(manifest_address(output, shard))
 
 
-def others(output: str, shards: Iterable[Shard]) -> list[str]:
+def other_results(output: str, shards: Iterable[Shard]) -> list[str]:
     """The names of results in a folder that belong to none of these shards."""
     folder = joined(output, MANIFESTS)
-    there = entries(folder) if is_remote(folder) or Path(folder).is_dir() else []
-    names = {each.address[len(joined(folder, "")) :].replace("\\", "/").removesuffix(".json") for each in there}
+    files = entries(folder) if is_remote(folder) or Path(folder).is_dir() else []
+    names = {file.address[len(joined(folder, "")) :].replace("\\", "/").removesuffix(".json") for file in files}
     return sorted(names - {shard.name for shard in shards})
 
 
@@ -168,11 +168,11 @@ def begin(output: str, setup: dict[str, Any]) -> str:
         write(address, f"{text}\n".encode())
     else:
         try:
-            there = parse_json(data)
+            stored = parse_json(data)
         except ValueError as error:
             raise OutputError(f"{address}: damaged; name another folder") from error
-        different = list(differences(there, parse_json(text)))
-        if different and not others(output, ()):  # of a run that wrote no result
+        different = list(differences(stored, parse_json(text)))
+        if different and not other_results(output, ()):  # of a run that wrote no result
             write(address, f"{text}\n".encode())
         elif different:
             raise OutputError(
@@ -203,8 +203,8 @@ def differences(before: Any, now: Any, place: str = "") -> Iterator[str]:
         for name in sorted({*before, *now}):
             yield from differences(before.get(name), now.get(name), f"{place}.{name}" if place else name)
     elif before != now:
-        was, now = (json.dumps(each, ensure_ascii=False) for each in (before, now))
-        digests = all(len(each) == len('""') + 64 for each in (was, now))  # digests are meaningless to a reader
+        was, now = (json.dumps(value, ensure_ascii=False) for value in (before, now))
+        digests = all(len(text) == len('""') + 64 for text in (was, now))  # digests are meaningless to a reader
         yield f"{place} is another" if digests else f"{place} was {was} and is {now}"
 
 
@@ -215,19 +215,19 @@ def sum_manifests(manifests: Iterable[Manifest]) -> dict[str, Any]:
     """
     total: dict[str, Any] = {"shards": 0, "documents": {}, "images": {}, "links": 0, "reasons": {}}
     total |= {"damaged": {}, "unread": {}, "pictureless": {}}
-    for each in manifests:
+    for manifest in manifests:
         total["shards"] += 1
-        total["links"] += each.links
+        total["links"] += manifest.links
         for name in ("documents", "images", "reasons"):
-            for key, number in getattr(each, name).items():
+            for key, number in getattr(manifest, name).items():
                 total[name][key] = total[name].get(key, 0) + number
-        if 0 < each.images.get("read", 0) == each.images.get("missing"):
-            total["pictureless"][each.shard] = each.images["missing"]
-        read, broken = (each.documents.get(name, 0) for name in ("read", "broken row"))
-        if read == broken and (read or each.problem):
-            total["unread"][each.shard] = each.problem or "every row is broken"
-        elif each.problem is not None:
-            total["damaged"][each.shard] = each.problem
+        if 0 < manifest.images.get("read", 0) == manifest.images.get("missing"):
+            total["pictureless"][manifest.shard] = manifest.images["missing"]
+        read, broken = (manifest.documents.get(name, 0) for name in ("read", "broken row"))
+        if read == broken and (read or manifest.problem):
+            total["unread"][manifest.shard] = manifest.problem or "every row is broken"
+        elif manifest.problem is not None:
+            total["damaged"][manifest.shard] = manifest.problem
     return total
 
 
@@ -256,8 +256,8 @@ class Result:
         for recorded in self.manifest.inputs:
             current = entry(recorded.address)
             if current is None or not recorded.is_still(current):
-                what = "is not there any more" if current is None else "has changed since it was linked: link it again"
-                raise CorpusError(f"{address_of(self.file)}: its shard {recorded.address} {what}")
+                fault = "is not there any more" if current is None else "has changed since it was linked: link it again"
+                raise CorpusError(f"{address_of(self.file)}: its shard {recorded.address} {fault}")
             files.append(current)
         return Shard(files[0], self.manifest.shard, tuple(files[1:]))
 
@@ -278,15 +278,15 @@ def find_result(file: Path) -> Result | None:
         CorpusError: The file is in a folder of results, but differs from its manifest, or has no links.
     """
     places = file.parents[: -2 if is_remote(address_of(file)) else None]  # the root of a store is not a folder
-    folder = next((each for each in places if entry(address_of(each / SETUP)) is not None), None)
+    folder = next((place for place in places if entry(address_of(place / SETUP)) is not None), None)
     if folder is None:
         return None
     name = file.relative_to(folder).as_posix()
     try:
         setup = parse_json(_held(folder / SETUP))
         manifest = Manifest.model_validate_json(_held((folder / MANIFESTS / name).with_suffix(".json")))
-        there = entry(address_of(file))
-        if manifest.output != name or there is None or manifest.size != there.size:
+        stored = entry(address_of(file))
+        if manifest.output != name or stored is None or manifest.size != stored.size:
             raise ValueError("its manifest is of another file")
         if "linking" not in setup:
             raise ValueError("no links are in it")
@@ -298,10 +298,10 @@ def find_result(file: Path) -> Result | None:
 
 
 def _held(file: Path) -> bytes:
-    held = read_bytes(address_of(file))
-    if held is None:
+    data = read_bytes(address_of(file))
+    if data is None:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-    return held
+    return data
 
 
 def linked_documents_of(result: Result, shard: Shard, counts: Counts) -> Iterator[LinkedDocument]:
@@ -317,7 +317,7 @@ def linked_documents_of(result: Result, shard: Shard, counts: Counts) -> Iterato
     address = address_of(result.file)
     with (
         local_files(address) as (file,),
-        local_files(*(each.address for each in (shard.file, *shard.beside))) as paths,
+        local_files(*(file.address for file in (shard.file, *shard.beside))) as paths,
     ):
         try:
             yield from _joined(result, _documents(file), shard_documents(shard, paths, counts, settings))

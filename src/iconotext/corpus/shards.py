@@ -125,16 +125,16 @@ def find_shards(addresses: Iterable[str]) -> list[Shard]:
             continue
         start = len(joined(address, ""))
         inside = [
-            each
-            for each in entries(address)
-            if each.address.endswith(SUFFIXES) and not _is_ours(each.address[start:].replace("\\", "/"))
+            file
+            for file in entries(address)
+            if file.address.endswith(SUFFIXES) and not _is_ours(file.address[start:].replace("\\", "/"))
         ]
         if not inside:
             raise CorpusError(
                 f"{address}: no shard is there; their names end in {', '.join(SUFFIXES)}. `iconotext "
                 "corpus build` makes a corpus of documents, and `iconotext corpus convert` shards of that"
             )
-        files += [(each, _stem(each.address[start:].replace("\\", "/"))) for each in inside]
+        files += [(file, _stem(file.address[start:].replace("\\", "/"))) for file in inside]
     texts = {_stem(file.address) for file, _ in files if not file.address.endswith(".tar")}
     shards: dict[str, Shard] = {}
     for file, name in files:
@@ -156,7 +156,7 @@ def _is_ours(name: str) -> bool:
 
 
 def _stem(name: str) -> str:
-    suffix = next((each for each in sorted(SUFFIXES, key=len, reverse=True) if name.endswith(each)), None)
+    suffix = next((suffix for suffix in sorted(SUFFIXES, key=len, reverse=True) if name.endswith(suffix)), None)
     return name.removesuffix(suffix if suffix is not None else PurePosixPath(name).suffix)
 
 
@@ -241,8 +241,8 @@ def shard_documents(
                 counts.broken = str(error).replace(str(path), beside.address)
                 counts.note("tar of pictures: cannot be read", counts.broken)
         if file.suffix.lower() == ".tar":
-            own = Tar(file, shard.file.address)
-            tars, records, files = [own], with_repeated_ids(sample_records(own)), True
+            archive = Tar(file, shard.file.address)
+            tars, records, files = [archive], with_repeated_ids(sample_records(archive)), True
         else:
             kind = format_of(file)
             if remote and kind == "mmc4" and is_folder(joined(folder, images_folder(file).name)):
@@ -283,11 +283,11 @@ def _with_pictures(
         record, row = record_and_row
         built = document_of(row, pictures, record.files)
         images = list(built.images)
-        for n, each in enumerate(images):
+        for n, image in enumerate(images):
             if record.files and record.files[n] is not None and not address.endswith(".tar"):
-                images[n] = replace(each, member=Member(address, record.number, n))
-            elif isinstance(each.file, bytes):
-                images[n] = replace(each, member=pictures.member(each.source))
+                images[n] = replace(image, member=Member(address, record.number, n))
+            elif isinstance(image.file, bytes):
+                images[n] = replace(image, member=pictures.member(image.source))
         return replace(built, images=tuple(images))
 
     if threads is None:
@@ -368,7 +368,7 @@ def documents_of(file: Path, *, split: str | None = None, inside: bool = False) 
         yield from read_corpus(file, split=split, inside=inside)
         return
     ((shard,), counts) = find_shards([address]), Counts()
-    with local_files(*(each.address for each in (shard.file, *shard.beside))) as paths:
+    with local_files(*(file.address for file in (shard.file, *shard.beside))) as paths:
         for document in shard_documents(shard, paths, counts):
             _refuse(address, counts)
             if split is None or document.split == split:

@@ -46,11 +46,11 @@ def at_least_two(shares: Shares, count: int, images: int) -> Shares:
     A loss compares documents: with a single validation document the loss is always 0. Validation also gets enough
     documents for ``PICTURES`` on average, up to a quarter of all.
     """
-    wanted = (shares.validation, shares.test)
+    held_out = (shares.validation, shares.test)
     enough = min(-(-PICTURES * count // max(images, 1)), count // 4)
     for least in (2, 1):
-        if count - least * sum(share > 0 for share in wanted) >= 2:
-            larger = [max(share, least / count) if share else 0 for share in wanted]
+        if count - least * sum(share > 0 for share in held_out) >= 2:
+            larger = [max(share, least / count) if share else 0 for share in held_out]
             if shares.validation and count - enough - round(larger[1] * count) >= 2:
                 larger[0] = max(larger[0], enough / count)
             with suppress(SettingError):  # the other share leaves none for training
@@ -77,16 +77,16 @@ def grouped_splits(group_of: Sequence[int], shares: Shares, *, seed: int = 0) ->
     """Assign splits as ``assign_splits`` does, for the group number of each document, from ``connected``."""
     groups = grouped(group_of)
     random.Random(f"split {seed}").shuffle(groups)
-    wanted = shares.counts(len(group_of))
-    return filled_splits(groups, wanted, "documents that share pictures", "ask for a larger share")
+    counts = shares.counts(len(group_of))
+    return filled_splits(groups, counts, "documents that share pictures", "ask for a larger share")
 
 
-def filled_splits(groups: Sequence[Sequence[int]], wanted: Mapping[Split, int], what: str, advice: str) -> list[Split]:
+def filled_splits(groups: Sequence[Sequence[int]], counts: Mapping[Split, int], noun: str, advice: str) -> list[Split]:
     """Return the split of each item: groups fill the splits in order, as far as they fit; the rest is for training.
 
-    Raises ``CorpusError`` if no group is small enough for a split; ``what`` names a group's members, ``advice`` helps.
+    Raises ``CorpusError`` if no group is small enough for a split; ``noun`` names a group's members, ``advice`` helps.
     """
-    room = dict(wanted)
+    room = dict(counts)
     splits: list[Split] = ["train"] * sum(map(len, groups))
     for group in groups:
         split = next((name for name, left in room.items() if len(group) <= left), None)
@@ -94,10 +94,10 @@ def filled_splits(groups: Sequence[Sequence[int]], wanted: Mapping[Split, int], 
             room[split] -= len(group)
             for member in group:
                 splits[member] = split
-    for name, number in wanted.items():
+    for name, number in counts.items():
         if number and room[name] == number:
             raise CorpusError(
-                f"{name} would be empty: the smallest group of {what} has {min(map(len, groups))}, more than the "
+                f"{name} would be empty: the smallest group of {noun} has {min(map(len, groups))}, more than the "
                 f"{number} asked for; {advice}"
             )
     return splits
@@ -132,9 +132,9 @@ def connected(keys: Iterable[Iterable[Hashable]]) -> list[int]:
     import numpy as np
 
     hashes, items, total = array("q"), array("q"), 0
-    for number, own in enumerate(keys):
+    for number, item_keys in enumerate(keys):
         before = len(hashes)
-        hashes.extend(map(hash, own))
+        hashes.extend(map(hash, item_keys))
         items.extend([number] * (len(hashes) - before))
         total = number + 1
     key = np.frombuffer(hashes, np.int64)

@@ -76,15 +76,15 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """How often a coherence relation holds: in ``yes`` of the ``known`` documents for which this was answered."""
+    """How often a coherence relation holds: in ``yes`` of the ``total`` documents for which this was answered."""
 
     yes: int
-    known: int
+    total: int
 
     @property
     def rate(self) -> float | None:
         """Positive rate, 0 to 1 (Alikhani 2021, Tables 1 and 2); None without answers."""
-        return self.yes / self.known if self.known else None
+        return self.yes / self.total if self.total else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class CorpusStats:
             "mean_density": self.mean_density,
             "unknown_links": self.unknown,
             "relations": {
-                name: {"positive": answers.yes, "answered": answers.known, "rate": answers.rate}
+                name: {"positive": answers.yes, "answered": answers.total, "rate": answers.rate}
                 for name, answers in self.relations.items()
             },
             "histograms": {
@@ -253,25 +253,25 @@ def bins(histogram: Mapping[int, int], at_most: int) -> list[Bin]:
         width, high = short, bulk
     first, last = low // width, high // width
     counts = [0] * (last - first + 1)
-    rest = 0
+    remainder = 0
     for size in sizes:
         place = size // width - first
         if place < len(counts):
             counts[place] += histogram[size]
         else:
-            rest += histogram[size]
+            remainder += histogram[size]
     result = [
         Bin(start * width, (start + 1) * width - 1, number) for start, number in zip(count(first), counts, strict=False)
     ]
-    return [*result, Bin((last + 1) * width, None, rest)] if rest else result
+    return [*result, Bin((last + 1) * width, None, remainder)] if remainder else result
 
 
 def _bulk_end(histogram: Mapping[int, int], sizes: list[int]) -> int:
     """Return the smallest size that at least the share ``BULK`` of the documents do not exceed."""
-    wanted, passed = BULK * sum(histogram[size] for size in sizes), 0
+    target, passed = BULK * sum(histogram[size] for size in sizes), 0
     for size in sizes:
         passed += histogram[size]
-        if passed >= wanted:
+        if passed >= target:
             return size
     return sizes[-1]
 

@@ -216,10 +216,10 @@ def read_records(path: Path) -> Iterator[Record]:
 
 def with_repeated_ids(records: Iterable[Record]) -> Iterator[Record]:
     """Add a problem to each record with the id of an earlier one."""
-    seen: dict[str, str] = {}
+    places: dict[str, str] = {}
     for record in records:
         if record.row is not None:
-            first = seen.setdefault(record.row.id, record.place)
+            first = places.setdefault(record.row.id, record.place)
             if first != record.place:
                 problem = repeated_id(record.place, record.row.id, first)
                 record = replace(record, problems=(*record.problems, problem))
@@ -268,11 +268,11 @@ def _target(path: Path, to: FormatName | None) -> tuple[FormatName, Path]:
 
 
 def _unique(rows: Iterable[Row]) -> Iterator[Row]:
-    seen: set[str] = set()
+    ids: set[str] = set()
     for row in rows:
-        if row.id in seen:
+        if row.id in ids:
             raise CorpusError(f"document {row.id!r}: two documents have this id")
-        seen.add(row.id)
+        ids.add(row.id)
         yield row
 
 
@@ -346,4 +346,4 @@ def left_out(document: Document, to: FormatName) -> set[str]:
         "relations": "relations" in document.meta,
         "meta": bool(set(document.meta) - {"relations"} - FORMATS[to].meta),
     }
-    return {name for name, there in has.items() if there} - FORMATS[to].keeps
+    return {name for name, present in has.items() if present} - FORMATS[to].keeps

@@ -80,11 +80,11 @@ def make_filters(folder: Path | None = None, since: str | None = None, until: st
 
 def _span(text: str, option: str) -> tuple[datetime, datetime | None]:
     """Return the beginning and the (exclusive) end of a year, month or day; the end of the year 9999 is None."""
-    found = _DATE.fullmatch(text.strip())
+    match = _DATE.fullmatch(text.strip())
     try:
-        if found is None:
+        if match is None:
             raise ValueError
-        year, month, day = int(found[1]), found[2], found[3]
+        year, month, day = int(match[1]), match[2], match[3]
         begin = datetime(year, int(month or 1), int(day or 1))
     except ValueError:
         raise SettingError(
@@ -144,8 +144,8 @@ class Match:
     @property
     def why(self) -> str:
         """The reasons in plain words."""
-        seen = [name for name, named in (("picture", self.picture), ("text", self.text)) if named]
-        return ", ".join(seen + [f"words: {' '.join(self.words)}"][: bool(self.words)]) or "no clear reason"
+        reasons = [name for name, matched in (("picture", self.picture), ("text", self.text)) if matched]
+        return ", ".join(reasons + [f"words: {' '.join(self.words)}"][: bool(self.words)]) or "no clear reason"
 
 
 def query_stems(sentence: str) -> str:
@@ -178,15 +178,15 @@ def with_every_word(whole: FloatMatrix, every: NDArray[np.bool_], words: int) ->
     return np.asarray(np.where(every, raised, whole), np.float32)
 
 
-def has_every_word(has: AbstractSet[str], wanted: AbstractSet[str]) -> bool:
+def has_every_word(has: AbstractSet[str], query_words: AbstractSet[str]) -> bool:
     """Whether ``has`` contains all wanted stems; False if there are no wanted stems."""
-    return bool(wanted) and wanted <= has
+    return bool(query_words) and query_words <= has
 
 
-def in_cosines(found: FloatMatrix, background: Background) -> FloatMatrix:
+def in_cosines(similarities: FloatMatrix, background: Background) -> FloatMatrix:
     """Return scores as the cosine at which a picture without texts would have the same score."""
     mean, deviation = background.picture
-    return np.asarray(mean + deviation * found, np.float32)
+    return np.asarray(mean + deviation * similarities, np.float32)
 
 
 def stems_of_words(sentence: str) -> dict[str, set[str]]:
@@ -198,7 +198,7 @@ def match_of(
     whole: float,
     of_image: float,
     of_text: float,
-    asked: Mapping[str, AbstractSet[str]],
+    query_words: Mapping[str, AbstractSet[str]],
     has: AbstractSet[str],
     every: bool,
 ) -> Match:
@@ -208,13 +208,13 @@ def match_of(
         whole: From ``deviations``; without the bonus of ``with_every_word``, since words count in it already.
         of_image: From ``deviations``.
         of_text: From ``deviations``, for the nearest text.
-        asked: From ``stems_of_words``, for the query.
+        query_words: From ``stems_of_words``, for the query.
         has: The stems of the picture's texts and names.
         every: Whether ``has`` contains all stems of the query.
     """
-    words = tuple(word for word, own in asked.items() if has & own)
-    wanted = len(set().union(*asked.values()))
-    level = level_of(np.array(whole), np.array(of_image), np.array(of_text), np.array(every), wanted)
+    words = tuple(word for word, word_stems in query_words.items() if has & word_stems)
+    stem_count = len(set().union(*query_words.values()))
+    level = level_of(np.array(whole), np.array(of_image), np.array(of_text), np.array(every), stem_count)
     return Match(LEVELS[int(level)], bool(of_image >= CLEAR), bool(of_text >= CLEAR), words)
 
 
@@ -290,23 +290,23 @@ def find_candidates(
     with thread_pool(1) as beside:
         by_words = beside.submit(library.matching, words, n, where=where)  # in parallel; takes about as long
         near = library.nearest(vector, n, where=where, few=ABOVE)
-        asked = set(words.split())
-        relevance = library.relevance(words, [e.digest for e in near if not asked.isdisjoint(e.picture.words.split())])
+        query = set(words.split())
+        relevance = library.relevance(words, [e.digest for e in near if not query.isdisjoint(e.picture.words.split())])
     if sentence is None or not near:
-        return Candidates(near, np.array([each.similarity for each in near], np.float32))
-    relevance |= {each.digest: score for each, score in by_words.result()}
-    digests = {each.digest for each in near}
-    near += [Near(each, float(each.vector @ vector)) for each, _ in by_words.result() if each.digest not in digests]
+        return Candidates(near, np.array([item.similarity for item in near], np.float32))
+    relevance |= {picture.digest: score for picture, score in by_words.result()}
+    digests = {item.digest for item in near}
+    near += [Near(p, float(p.vector @ vector)) for p, _ in by_words.result() if p.digest not in digests]
     background = library.settings.background or measure_background(library, encoder)
     whole, of_image, of_text = deviations(
-        np.array([each.similarity for each in near], np.float32),
-        np.array([_nearest_text(each.picture, vector) for each in near], np.float32),
-        np.array([relevance.get(each.digest, 0) for each in near], np.float32),
+        np.array([item.similarity for item in near], np.float32),
+        np.array([_nearest_text(item.picture, vector) for item in near], np.float32),
+        np.array([relevance.get(item.digest, 0) for item in near], np.float32),
         background,
     )
-    has, wanted = [set(each.picture.words.split()) for each in near], stems(sentence)
-    every = np.array([has_every_word(each, wanted) for each in has])
-    scores = in_cosines(with_every_word(whole, every, len(wanted)), background)
+    has, needed = [set(item.picture.words.split()) for item in near], stems(sentence)
+    every = np.array([has_every_word(picture_words, needed) for picture_words in has])
+    scores = in_cosines(with_every_word(whole, every, len(needed)), background)
     order = sorted(range(len(near)), key=lambda i: (-float(scores[i]), near[i].digest))
     stems_of = stems_of_words(sentence)
     matches = [

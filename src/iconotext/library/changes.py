@@ -123,7 +123,7 @@ def document_change(
     file: SourceFile, old: Entry | None, brought: Set[str], models: Models, report: Report
 ) -> Change | None:
     """Return the change of a document; None if it and its pictures are unchanged. See ``image_change``."""
-    path, settings, asked = str(file.path), models.settings_key(file), models.asked_of(file.path)
+    path, settings, file_settings = str(file.path), models.settings_key(file), models.settings_of(file.path)
     if is_unchanged(file, old, models):
         report.unchanged += 1
         return None
@@ -132,7 +132,7 @@ def document_change(
     pictures: dict[str, str | None] = {}
     unreadable: set[str] = set()
     missing, number, problem = False, 0, None
-    for linked in models.link(file.path, file.folder, asked):
+    for linked in models.link(file.path, file.folder, file_settings):
         if isinstance(linked, Failure):
             problem = encodable(str(linked.error).removeprefix(f"{path}: "))
             report.failures.append((path, problem))
@@ -146,13 +146,13 @@ def document_change(
             closed = _cannot_be_opened(image.file)
             if unfetched or closed:
                 unreadable.add(clean(image.source) or "")
-            missing = missing or (bool(asked.get("fetch")) if unfetched else closed or image.file is None)
+            missing = missing or (bool(file_settings.get("fetch")) if unfetched else closed or image.file is None)
     if problem is not None and path in brought:
         return None  # the document's pictures stay until it can be read again, or is gone
     report.documents += problem is None
     state = json.dumps({"document": own_state, "pictures": pictures, "missing": missing})
-    there = {arrival.places[0].source for arrival in arrivals}
-    return Change(path, Entry(path, state, settings, problem), arrivals, frozenset(unreadable - there))
+    sources = {arrival.places[0].source for arrival in arrivals}
+    return Change(path, Entry(path, state, settings, problem), arrivals, frozenset(unreadable - sources))
 
 
 def _cannot_be_opened(picture: Path | bytes | None) -> bool:
@@ -263,12 +263,12 @@ def linked_shards(
         The replaced shards; and each unused result with the result that is used in its place.
     """
     parts, shards = parts_of(brought), [file.path for file in files if file.kind == "shard"]
-    used: dict[Path, Path] = {}
+    by_shard: dict[Path, Path] = {}
     unused: dict[Path, Path] = {}
     for shard, result in _results(ledger, parts, shards, stays):
-        if (other := used.setdefault(lasting(shard), result)) != result:
+        if (other := by_shard.setdefault(lasting(shard), result)) != result:
             unused[result] = other
-    return used.keys() & {*shards, *map(Path, parts)}, unused
+    return by_shard.keys() & {*shards, *map(Path, parts)}, unused
 
 
 def _results(
@@ -337,9 +337,9 @@ def _linked(
     if result is not None:
         yield from linked_documents_of(result, shard, counts)
         return
-    with local_files(*(each.address for each in (shard.file, *shard.beside))) as paths:
+    with local_files(*(file.address for file in (shard.file, *shard.beside))) as paths:
         documents: Iterator[Document] = shard_documents(shard, paths, counts)
-        yield from models.link.link_all(documents, models.asked_of(file.path))
+        yield from models.link.link_all(documents, models.settings_of(file.path))
 
 
 def _batches(documents: Iterable[LinkedDocument | Failure]) -> Iterator[list[LinkedDocument | Failure]]:
@@ -374,7 +374,7 @@ def _arrivals(
 def _state(file: Path, shard: Shard, result: Result | None) -> str:
     """Return sizes and times of all files of a shard; for a result, also which shard it replaces."""
     files = [entry(address_of(file)), shard.file, *shard.beside]
-    state = {each.address: f"{each.size}:{each.modified}" for each in files if each is not None}
+    state = {file.address: f"{file.size}:{file.modified}" for file in files if file is not None}
     return json.dumps(state if result is None else {RESULT_OF: shard.file.address} | state)
 
 

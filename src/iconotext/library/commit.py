@@ -325,9 +325,9 @@ def _with_said(items: Sequence[Item], stored: dict[str, Item], models: Models | 
     texts = {item.digest: texts_of(item.places) for item in items}
     vectors: dict[str, FloatMatrix] = {}
     for digest in texts.keys() & stored.keys():
-        known = stored[digest]
-        vectors |= zip(texts_of(known.places), () if known.text_vectors is None else known.text_vectors, strict=True)
-    new_texts = list(dict.fromkeys(text for own in texts.values() for text in own if text not in vectors))
+        item = stored[digest]
+        vectors |= zip(texts_of(item.places), () if item.text_vectors is None else item.text_vectors, strict=True)
+    new_texts = list(dict.fromkeys(text for item_texts in texts.values() for text in item_texts if text not in vectors))
     if new_texts and models is not None:
         vectors |= zip(new_texts, models.encoder.encode_sentences(new_texts), strict=True)
     return [

@@ -35,7 +35,7 @@ def note_sums(path: Path, *, went_back: bool = False) -> None:
         went_back: Record truncated files with their new size: the table versions that used them were deleted.
     """
     noted, table, now = _known(path), path / f"{TABLE}.lance", dict[str, list[int | str]]()
-    for file in sorted(each for each in table.rglob("*") if each.is_file() and each.name != HINT):
+    for file in sorted(path for path in table.rglob("*") if path.is_file() and path.name != HINT):
         name, size = file.relative_to(table).as_posix(), file.stat().st_size
         unchanged = name in noted and not (went_back and noted[name][0] != size)
         now[name] = noted[name] if unchanged else [size, _digest(file)]
@@ -80,7 +80,7 @@ def _known(path: Path) -> dict[str, list[int | str]]:
     except (OSError, ValueError):
         return {}
     entries = sums.items() if isinstance(sums, dict) else ()
-    return {name: each for name, each in entries if isinstance(each, list) and len(each) == 2 and ".." not in name}
+    return {name: entry for name, entry in entries if isinstance(entry, list) and len(entry) == 2 and ".." not in name}
 
 
 def _digest(file: Path) -> str:

@@ -60,19 +60,19 @@ def find_files(
     """
     skipped = Counter() if skipped is None else skipped
     suffixes = IMAGES | formats_by_suffix().keys() | _OF_SHARDS
-    seen: set[Path] = set()
+    paths: set[Path] = set()
     for root, reading in readings.items():
         if is_remote(address_of(root)):
-            yield from (each for each in _in_store(root, reading, unread) if each.path not in seen)
+            yield from (file for file in _in_store(root, reading, unread) if file.path not in paths)
             continue
         for file, folder in find_documents([root], reading, suffixes=suffixes, skipped=skipped):
-            if file in seen:
+            if file in paths:
                 continue
             hidden = folder is not None and file.name.startswith(".")
             if hidden or (folder and file.name.endswith(tuple(_OF_SHARDS)) and not _is_shard(file, folder)):
                 skipped["hidden" if hidden else file.suffix.lower()] += 1
                 continue
-            seen.add(file)
+            paths.add(file)
             if (why := _not_listed(file)) is not None:
                 unread.append((str(file), why))
             else:
@@ -139,9 +139,9 @@ def image_date(image: Path | bytes, *, otherwise: Path) -> tuple[datetime | None
     Args:
         otherwise: File whose time is used without a camera's date: the picture's own, or the document around it.
     """
-    taken = _camera_time(image)
-    if taken is not None:
-        return taken, True
+    date = _camera_time(image)
+    if date is not None:
+        return date, True
     try:
         return datetime.fromtimestamp(int(otherwise.stat().st_mtime)), False
     except (OSError, ValueError, OverflowError):

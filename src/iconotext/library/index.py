@@ -115,8 +115,8 @@ def build_index(library: Library, queries: FloatMatrix) -> IndexSettings:
         index = replace(index, probes=probes, refine=refine)
         if recall(library, index, queries[choosing], nearest[choosing]) >= GOAL:
             break
-    found = recall(library, index, queries[measuring], nearest[measuring])
-    index = replace(index, recall=round(found, 4), queries=len(queries[measuring]))
+    share = recall(library, index, queries[measuring], nearest[measuring])
+    index = replace(index, recall=round(share, 4), queries=len(queries[measuring]))
     library.save(index=index)
     return index
 
@@ -149,12 +149,12 @@ def exact_nearest(library: Library, queries: FloatMatrix, top: int) -> list[set[
     best = np.full((len(queries), 0), -np.inf, np.float32)
     names = np.empty((len(queries), 0), object)
     for digests, vectors in library.vectors():
-        here = queries @ vectors.T
+        cosines = queries @ vectors.T
         if len(digests) > top:
-            columns = np.argpartition(-here, top - 1, axis=1)[:, :top]
+            columns = np.argpartition(-cosines, top - 1, axis=1)[:, :top]
         else:
             columns = np.tile(np.arange(len(digests)), (len(queries), 1))
-        best = np.hstack([best, np.take_along_axis(here, columns, 1)])
+        best = np.hstack([best, np.take_along_axis(cosines, columns, 1)])
         names = np.hstack([names, np.array(digests, object)[columns]])
         keep = np.argsort(-best, axis=1, kind="stable")[:, :top]
         best, names = np.take_along_axis(best, keep, 1), np.take_along_axis(names, keep, 1)

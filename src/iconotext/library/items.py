@@ -199,8 +199,8 @@ def words_of(places: Sequence[Place]) -> str:
     files = [place.file or place.source or "" for place in places]
     names = dict.fromkeys(Path(file).stem for file in files if not file.startswith("data:"))
     apart = (_NO_WORD.sub(" ", re.sub(r"(?<=[a-z])(?=[A-Z])|[_.]", " ", name)) for name in names)
-    own = dict.fromkeys(place.written for place in places if place.written)
-    return " ".join(word for text in [*texts_of(places), *own, *apart] for word in sorted(stems(text)))
+    ocr_texts = dict.fromkeys(place.written for place in places if place.written)
+    return " ".join(word for text in [*texts_of(places), *ocr_texts, *apart] for word in sorted(stems(text)))
 
 
 def clean(text: str | None) -> str | None:

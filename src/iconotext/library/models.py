@@ -35,15 +35,15 @@ if TYPE_CHECKING:
     from iconotext.features.ocr import LineReader
     from iconotext.library.files import SourceFile
 
-    Asked = Mapping[str, Any]
+    Options = Mapping[str, Any]
 
     class Link(Protocol):
         """Reads and links documents."""
 
-        def __call__(self, file: Path, folder: Path | None, asked: Asked, /) -> Iterable[LinkedDocument | Failure]:
+        def __call__(self, file: Path, folder: Path | None, options: Options, /) -> Iterable[LinkedDocument | Failure]:
             """The linked documents in a file."""
 
-        def link_all(self, documents: Iterable[Document], asked: Asked, /) -> Iterable[LinkedDocument | Failure]:
+        def link_all(self, documents: Iterable[Document], options: Options, /) -> Iterable[LinkedDocument | Failure]:
             """Link documents that were already read."""
 
 
@@ -63,7 +63,7 @@ class Models:
     Attributes:
         link: Reads and links a document. Takes its file, the named folder (None if the file itself was named), and the
             settings of reading and linking.
-        asked: Path to the settings that the user gave for it and all below. When they change, documents are read again.
+        settings: Path to the user's settings for it and all below. If they change, documents are read again.
         relation_model: None to store no relations.
         pooled: The default image backbone, for the relation model; needed if the encoder has another one.
         reader: Reads the words in single pictures, if the user wanted that; else None.
@@ -71,7 +71,7 @@ class Models:
 
     encoder: Encoder
     link: Link
-    asked: Mapping[str, Asked] = field(default_factory=dict)
+    settings: Mapping[str, Options] = field(default_factory=dict)
     relation_model: RelationModel | None = None
     pooled: ImageBackbone | None = None
     reader: LineReader | None = None
@@ -81,26 +81,26 @@ class Models:
         """Name of the relation model, empty without one."""
         return "" if self.relation_model is None else self.relation_model.name
 
-    def asked_of(self, document: Path) -> Asked:
+    def settings_of(self, document: Path) -> Options:
         """Return the user's settings of reading and linking for a document."""
-        return asked_of(self.asked, document)
+        return file_settings(self.settings, document)
 
     def reading(self, path: Path) -> ReadSettings:
         """Return the user's settings of reading for a file."""
-        return chosen(ReadSettings, {name: v for name, v in self.asked_of(path).items() if name in OF_PICTURES})
+        return chosen(ReadSettings, {name: v for name, v in self.settings_of(path).items() if name in OF_PICTURES})
 
     def settings_key(self, file: SourceFile) -> str:
         """Return a text that names the models and settings for a file; if it changes, the file must be read again."""
-        asked = {name: value for name, value in self.asked_of(file.path).items() if name not in OF_FOLDERS}
-        own: list[Any] = [asked]
+        settings = {name: value for name, value in self.settings_of(file.path).items() if name not in OF_FOLDERS}
+        parts: list[Any] = [settings]
         if file.kind == "picture":
-            sizes = {name: asked[name] for name in OF_PICTURES if name in asked}
-            own = [*(["text"] if reads_words(asked) else []), *([sizes] if sizes else [])]
-        return json.dumps([FORMAT, self.relation_name, *own], sort_keys=True)
+            sizes = {name: settings[name] for name in OF_PICTURES if name in settings}
+            parts = [*(["text"] if reads_words(settings) else []), *([sizes] if sizes else [])]
+        return json.dumps([FORMAT, self.relation_name, *parts], sort_keys=True)
 
     def written(self, picture: Path) -> str | None:
         """Return the words in a single picture; None if there are none, or if they are not to be read."""
-        if self.reader is None or not reads_words(self.asked_of(picture)):
+        if self.reader is None or not reads_words(self.settings_of(picture)):
             return None
         (lines,) = self.reader.read([picture])
         return None if isinstance(lines, str) else clean(text_in(Image("", lines=lines)))
@@ -108,7 +108,7 @@ class Models:
     def encode_ahead(self, documents: Iterable[SourceFile]) -> None:
         """Encode many documents in batches into the cache, if ``link`` can."""
         if isinstance(self.link, DocumentLinker):
-            self.link.encode_ahead((file.path, file.folder, self.asked_of(file.path)) for file in documents)
+            self.link.encode_ahead((file.path, file.folder, self.settings_of(file.path)) for file in documents)
 
     def is_current(self, item: Item) -> bool:
         """Return whether the stored vectors of a picture come from these models."""
@@ -135,19 +135,19 @@ class Models:
         return items, problems
 
 
-def asked_of(asked: Mapping[str, Asked], path: Path) -> Asked:
+def file_settings(settings: Mapping[str, Options], path: Path) -> Options:
     """Return the settings of a path, else those of the nearest parent folder that has any."""
-    return next((asked[str(each)] for each in (path, *path.parents) if str(each) in asked), {})
+    return next((settings[str(folder)] for folder in (path, *path.parents) if str(folder) in settings), {})
 
 
-def reads_words(asked: Asked) -> bool:
+def reads_words(settings: Options) -> bool:
     """Return whether the settings include reading the words in pictures."""
-    return "ocr" in asked.get("evidence", ())
+    return "ocr" in settings.get("evidence", ())
 
 
-def chosen(kind: type[Settings], asked: Asked) -> Settings:
+def chosen(kind: type[Settings], settings: Options) -> Settings:
     """Return the settings of one class, out of all settings that the user gave."""
-    return make_settings(kind, {name: value for name, value in asked.items() if name in kind.model_fields})
+    return make_settings(kind, {name: value for name, value in settings.items() if name in kind.model_fields})
 
 
 def default_pooled(encoder: Encoder, cache: FeatureCache | None = None) -> ImageBackbone | None:
@@ -191,42 +191,42 @@ class DocumentLinker:
         self._model = model
         self._loaded: dict[LinkSettings, Linker] = {}
 
-    def __call__(self, file: Path, folder: Path | None, asked: Asked) -> Iterator[LinkedDocument | Failure]:
+    def __call__(self, file: Path, folder: Path | None, settings: Options) -> Iterator[LinkedDocument | Failure]:
         """The documents of one file, linked."""
         try:
-            documents = _read(file, folder, asked)
-            linker = self._linker(asked)
+            documents = _read(file, folder, settings)
+            linker = self._linker(settings)
         except IconotextError as error:
             yield Failure(file, error)
             return
         yield from linker.link_all(documents)
 
-    def link_all(self, documents: Iterable[Document], asked: Asked) -> Iterator[LinkedDocument | Failure]:
+    def link_all(self, documents: Iterable[Document], settings: Options) -> Iterator[LinkedDocument | Failure]:
         """Link documents that were already read."""
-        yield from self._linker(asked).link_all(documents)
+        yield from self._linker(settings).link_all(documents)
 
-    def encode_ahead(self, files: Iterable[tuple[Path, Path | None, Asked]]) -> None:
+    def encode_ahead(self, files: Iterable[tuple[Path, Path | None, Options]]) -> None:
         """Encode the documents of several files together into the cache; each file is linked separately afterwards.
 
         Files that cannot be read are reported when they are linked. Files with pictures from the web are left out,
         since they would be fetched twice.
         """
         several: dict[Linker, list[Document]] = {}
-        for file, folder, asked in files:
+        for file, folder, settings in files:
             with suppress(IconotextError):
-                if asked.get("cache", True) and not asked.get("fetch"):
-                    documents = _read(file, folder, asked)
-                    several.setdefault(self._linker(asked), []).extend(documents)
+                if settings.get("cache", True) and not settings.get("fetch"):
+                    documents = _read(file, folder, settings)
+                    several.setdefault(self._linker(settings), []).extend(documents)
         for linker, documents in several.items():
             linker.encode_ahead(documents)
 
-    def _linker(self, asked: Asked) -> Linker:
+    def _linker(self, settings: Options) -> Linker:
         # The library computes relations itself, once for each text about a picture and not for each link.
-        linking = chosen(LinkSettings, {**asked, "relations": "none"})
+        linking = chosen(LinkSettings, {**settings, "relations": "none"})
         if linking not in self._loaded:
             self._loaded[linking] = Linker.load(self._model, linking)
         return self._loaded[linking]
 
 
-def _read(file: Path, folder: Path | None, asked: Asked) -> list[Document]:
-    return list(read_documents(file, chosen(ReadSettings, asked), within=folder, identifier=file.stem))
+def _read(file: Path, folder: Path | None, settings: Options) -> list[Document]:
+    return list(read_documents(file, chosen(ReadSettings, settings), within=folder, identifier=file.stem))

@@ -179,15 +179,15 @@ def search(
     vector, odds = _vector(library, query, encoder, text_vectors), None
     if query.text and relation_model is not None and _is_of_library(relation_model, library) and is_english(query.text):
         odds = relation_model.text_logits([query.text])[0]
-    wanted = query.relation
-    column = library.settings.relations.index(wanted) if wanted in library.settings.relations else None
-    refines = refinement is not None and wanted is None and query.text is not None and encoder.coherence is not None
+    relation = query.relation
+    column = library.settings.relations.index(relation) if relation in library.settings.relations else None
+    refines = refinement is not None and relation is None and query.text is not None and encoder.coherence is not None
     needed = query.top + isinstance(query.picture, str)  # a picture of the library finds itself
     candidates = find_candidates(
         library,
         encoder,
         vector,
-        max(needed, CANDIDATES if wanted is not None or refines else 0),
+        max(needed, CANDIDATES if relation is not None or refines else 0),
         sentence=query.text if query.by_words else None,
         where=query.filters.condition,
     )
@@ -203,8 +203,8 @@ def search(
 
     def relations_of(i: int) -> dict[str, float]:
         item = items[near[i].digest]
-        own = own_relations(item.places, query.filters.folder, column)
-        return _by_name(probabilities(odds, item.offsets, own), coherence[i], library, encoder)
+        place_odds = own_relations(item.places, query.filters.folder, column)
+        return _by_name(probabilities(odds, item.offsets, place_odds), coherence[i], library, encoder)
 
     def ordered() -> list[int]:
         return sorted(
@@ -212,14 +212,14 @@ def search(
         )
 
     scores, chances = similarities, np.zeros(len(near), np.float32)
-    if wanted is not None:
+    if relation is not None:
         # Relations only lower scores: read those of the best candidates until the best results all have theirs.
         chances += 1
         while not all(near[i].digest in items for i in ordered()[:needed]):
             batch = [i for i in ordered() if near[i].digest not in items][: max(needed, DETAILS_BATCH)]
             read_details(batch)
             # A picture without relations has the wanted one with a probability of one half.
-            chances[batch] = [relations_of(i).get(wanted, 0.5) for i in batch]
+            chances[batch] = [relations_of(i).get(relation, 0.5) for i in batch]
             scores = refined(similarities, chances)
     elif refines and refinement is not None and len(near):
         of_pairs = np.stack([row for row in coherence if row is not None])
@@ -237,7 +237,7 @@ def search(
 
 
 def probabilities(
-    query: FloatMatrix | None, offsets: FloatMatrix | None, own: Sequence[float] | None
+    query: FloatMatrix | None, offsets: FloatMatrix | None, place_odds: Sequence[float] | None
 ) -> FloatMatrix | None:
     """Return the (R,) probabilities of the relations between a query and a picture; None without any source.
 
@@ -253,15 +253,15 @@ def probabilities(
     sources = []
     if query is not None and offsets is not None:
         sources.append(query + offsets)
-    if own is not None:
-        sources.append(np.asarray(own, np.float32))
+    if place_odds is not None:
+        sources.append(np.asarray(place_odds, np.float32))
     if not sources:
         return None
     odds = np.clip(np.mean(sources, axis=0, dtype=np.float64), -60, 60)
     return np.asarray(1 / (1 + np.exp(-odds)), np.float32)
 
 
-def refined(similarities: FloatMatrix, wanted: FloatMatrix) -> FloatMatrix:
+def refined(similarities: FloatMatrix, probability: FloatMatrix) -> FloatMatrix:
     """Lower (N,) similarities, best first, by how improbable the (N,) wanted relation is.
 
     A result should be similar and have the relation. The similarity measures how probably it is the wanted picture, the
@@ -271,7 +271,7 @@ def refined(similarities: FloatMatrix, wanted: FloatMatrix) -> FloatMatrix:
     falls by more than 1.5 standard deviations: among similar pictures the relation decides, but a much more similar one
     stays ahead.
     """
-    return np.asarray(similarities + relation_scale(similarities) * np.log(np.maximum(wanted, LEAST)), np.float32)
+    return np.asarray(similarities + relation_scale(similarities) * np.log(np.maximum(probability, LEAST)), np.float32)
 
 
 def relation_scale(similarities: FloatMatrix) -> float:
@@ -284,15 +284,15 @@ def _within(places: Sequence[Place], folder: str | None) -> list[Place]:
     return list(places) if folder is None else [place for place in places if place.within(folder)]
 
 
-def own_relations(places: Sequence[Place], folder: str | None, wanted: int | None) -> tuple[float, ...] | None:
+def own_relations(places: Sequence[Place], folder: str | None, column: int | None) -> tuple[float, ...] | None:
     """Return the log-odds of the relations at the place where the wanted one is most probable, else the first place."""
-    own = [place.relations for place in _within(places, folder) if place.relations is not None]
-    if not own:
+    all_odds = [place.relations for place in _within(places, folder) if place.relations is not None]
+    if not all_odds:
         return None
-    return own[0] if wanted is None else max(own, key=lambda odds: odds[wanted])
+    return all_odds[0] if column is None else max(all_odds, key=lambda odds: odds[column])
 
 
-def shown_place(places: Sequence[Place], folder: str | None, wanted: int | None) -> Place:
+def shown_place(places: Sequence[Place], folder: str | None, column: int | None) -> Place:
     """Return the place to show: documents with a text about the picture first, then other documents, then files.
 
     Places whose files are gone since the last update come last.
@@ -300,9 +300,9 @@ def shown_place(places: Sequence[Place], folder: str | None, wanted: int | None)
     allowed = _within(places, folder) or list(places)
 
     def worth(place: Place) -> tuple[bool, float, bool, bool]:
-        odds = place.relations[wanted] if wanted is not None and place.relations is not None else -np.inf
-        there = len(allowed) == 1 or all(is_remote(file) or os.path.exists(file) for file in place.files)
-        return there, float(odds), place.text is not None, place.document is not None
+        odds = place.relations[column] if column is not None and place.relations is not None else -np.inf
+        exists = len(allowed) == 1 or all(is_remote(file) or os.path.exists(file) for file in place.files)
+        return exists, float(odds), place.text is not None, place.document is not None
 
     best = max(allowed, key=worth)  # the first one if several are equal
     if best.file is None:
@@ -313,8 +313,8 @@ def shown_place(places: Sequence[Place], folder: str | None, wanted: int | None)
 
 def different_places(places: Sequence[Place]) -> int:
     """Return the number of places; a file and a document that shows this very file count as one."""
-    shown = {place.file for place in places if place.document is not None and place.file is not None}
-    return sum(place.document is not None or place.file not in shown for place in places)
+    files = {place.file for place in places if place.document is not None and place.file is not None}
+    return sum(place.document is not None or place.file not in files for place in places)
 
 
 def has_good_match(results: Sequence[Result]) -> bool:
@@ -331,8 +331,8 @@ def firm_results(results: Sequence[Result]) -> int:
 
 def searchable_relations(library: Library, encoder: Encoder) -> tuple[str, ...]:
     """Return the relations that a search can use: of the library's relation model, and of a coherence-aware model."""
-    own = () if encoder.coherence is None else encoder.coherence.relations
-    return tuple(dict.fromkeys((*library.settings.relations, *own)))
+    of_model = () if encoder.coherence is None else encoder.coherence.relations
+    return tuple(dict.fromkeys((*library.settings.relations, *of_model)))
 
 
 def is_english(text: str) -> bool:
@@ -359,13 +359,13 @@ def check_models(library: Library, query: Query, encoder: Encoder, relation_mode
         raise SettingError("the sentence is empty: say what the picture should show")
     if query.relation is None:
         return
-    own = () if encoder.coherence is None else encoder.coherence.relations
+    of_model = () if encoder.coherence is None else encoder.coherence.relations
     relations = searchable_relations(library, encoder)
     if not relations:
         raise SettingError(f"{library.path}: made without a relation model, so relation=... cannot be computed")
     if query.relation not in relations:
         raise SettingError(f"{query.relation}: not among the relations: {', '.join(relations)}")
-    if query.relation not in own and (relation_model is None or not _is_of_library(relation_model, library)):
+    if query.relation not in of_model and (relation_model is None or not _is_of_library(relation_model, library)):
         raise LibraryError(
             f"{library.path}: made with the relation model {settings.relation_model}; bring it up to date with:"
             f" iconotext library add {library.path}"
@@ -394,7 +394,7 @@ def _coherence(text_vectors: FloatMatrix | None, near: Sequence[Near], encoder: 
     """Return for each picture its (R',) relations with the sentence by a coherence-aware model; None without either."""
     if not near or text_vectors is None or encoder.coherence is None:
         return [None] * len(near)
-    pictures = np.stack([each.picture.vector for each in near])
+    pictures = np.stack([item.picture.vector for item in near])
     return list(encoder.coherence.probabilities(text_vectors, pictures)[0])
 
 
@@ -481,9 +481,9 @@ class Searcher:
     @property
     def library(self) -> Library:
         """The current version of the library; ``LibraryError`` if there is none."""
-        seen = self._state()
-        if self._opened is None or seen != self._seen:
-            self._opened, self._seen = open_library(self.path), seen
+        state = self._state()
+        if self._opened is None or state != self._seen:
+            self._opened, self._seen = open_library(self.path), state
         return self._opened
 
     @property
@@ -501,8 +501,8 @@ class Searcher:
         library = self.library
         models = self._models(library)
         if query.relation is not None:
-            known = searchable_relations(library, models.encoder)  # if there are none, ``search`` reports it
-            name = relation_name(query.relation, known) if known else find_relation(query.relation).name
+            relations = searchable_relations(library, models.encoder)  # if there are none, ``search`` reports it
+            name = relation_name(query.relation, relations) if relations else find_relation(query.relation).name
             query = replace(query, relation=name)
         results = search(library, query, *models)
         unread = query.text and models.relations is not None and not is_english(query.text)

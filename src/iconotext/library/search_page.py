@@ -32,7 +32,7 @@ LONGEST = 240
 
 def search_page(library: Library, query: Query, results: Sequence[Result]) -> str:
     """Return an HTML page with the results of a search, best first."""
-    shown = _images(library, results)
+    images = _images(library, results)
     examples = [Path(query.picture)] if isinstance(query.picture, Path) else []
     example = embed([Image("", file) for file in examples], range(len(examples)), longer_side=THUMBNAIL).get(0)
     return filled(
@@ -58,7 +58,7 @@ def search_page(library: Library, query: Query, results: Sequence[Result]) -> st
                 document=None if result.document is None else readable(_named(result.document)),
                 document_link=_address(result.document),
             )
-            for result, picture in zip(results, shown, strict=True)
+            for result, picture in zip(results, images, strict=True)
         ],
     )
 
@@ -138,8 +138,8 @@ def card(
 
 def _named(document: str) -> str:
     """A path relative to the working folder if below it; else folder and name only, since pages are passed on."""
-    here = from_here(document)
-    return here if here != document else "/".join(Path(document).parts[-2:])
+    relative = from_here(document)
+    return relative if relative != document else "/".join(Path(document).parts[-2:])
 
 
 def _address(file: str | None) -> str | None:

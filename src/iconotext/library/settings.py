@@ -94,8 +94,8 @@ def read_settings(path: Path) -> LibrarySettings:
     except OSError as error:
         raise LibraryError(f"{path / SETTINGS}: cannot be read: {error.strerror or error}") from error
     except ValidationError as error:
-        what = error.errors()[0]["msg"]
-        raise LibraryError(f"{path / SETTINGS}: damaged ({what}); make the library again") from error
+        message = error.errors()[0]["msg"]
+        raise LibraryError(f"{path / SETTINGS}: damaged ({message}); make the library again") from error
     if settings.format > FORMAT:
         raise LibraryError(
             f"{path}: a library of format {settings.format}, and this iconotext knows {FORMAT}: upgrade iconotext"

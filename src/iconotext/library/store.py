@@ -237,7 +237,7 @@ class Library:
         # Of unit vectors, the squared distance is 2 - 2 cos.
         pairs = zip(compared_of(rows, self.settings.dim), distances, strict=True)
         near = [Near(picture, 1 - distance / 2) for picture, distance in pairs]
-        return sorted(near, key=lambda each: (-each.similarity, each.digest))[:n]
+        return sorted(near, key=lambda item: (-item.similarity, item.digest))[:n]
 
     def _near(self, vector: FloatMatrix, columns: list[str]) -> Any:
         query = self.table.search(vector, vector_column_name="vector").distance_type("l2")
@@ -247,9 +247,9 @@ class Library:
         self, vector: FloatMatrix, n: int, where: str, index: IndexSettings, few: int
     ) -> list[Near] | None:
         """Return the n nearest pictures that satisfy a condition, from the nearest of all; None if too few do."""
-        wanted, scanned, count = n * index.refine, MORE * n * index.refine, self.count()
+        needed, scanned, count = n * index.refine, MORE * n * index.refine, self.count()
         nearest_rows: Any = ()
-        while len(nearest_rows) <= wanted:
+        while len(nearest_rows) <= needed:
             if scanned * AMONG > count:
                 return None
             query = self._near(vector, ["_distance"]).nprobes(_probes(index, scanned // index.refine))
@@ -257,10 +257,10 @@ class Library:
             nearest_rows = self._attempt(query.to_arrow).sort_by([("_distance", "ascending"), ("_rowid", "ascending")])
             if len(nearest_rows) * count <= few * scanned:
                 return None
-            scanned = math.ceil(scanned * 1.5 * wanted / max(1, len(nearest_rows)))
-        compared = compared_of(self._rows(nearest_rows["_rowid"][:wanted].to_pylist(), COMPARED), self.settings.dim)
+            scanned = math.ceil(scanned * 1.5 * needed / max(1, len(nearest_rows)))
+        compared = compared_of(self._rows(nearest_rows["_rowid"][:needed].to_pylist(), COMPARED), self.settings.dim)
         near = [Near(picture, float(picture.vector @ vector)) for picture in compared]
-        near.sort(key=lambda each: (-each.similarity, each.digest))
+        near.sort(key=lambda item: (-item.similarity, item.digest))
         return near[:n] if near[n - 1].similarity > near[-1].similarity else None  # or more may be equally near
 
     def matching(self, words: str, n: int, *, where: str | None = None) -> list[tuple[Compared, float]]:
@@ -288,7 +288,7 @@ class Library:
         equal = equal or [(row, score) for row, score in scored if score == least]
         best = dict([*((row, score) for row, score in scored if score > least), *sorted(equal)][:n])
         pictures = compared_of(self._rows(best, COMPARED), self.settings.dim)
-        return sorted(((each, best[each.row]) for each in pictures), key=lambda pair: (-pair[1], pair[0].row))
+        return sorted(((picture, best[picture.row]) for picture in pictures), key=lambda pair: (-pair[1], pair[0].row))
 
     def relevance(self, words: str, digests: Iterable[str]) -> dict[str, float]:
         """Return digest to BM25 score, for those of the given pictures that match; ``words`` as in ``matching``."""
@@ -297,8 +297,8 @@ class Library:
 
     def details(self, pictures: Iterable[Compared]) -> dict[str, Item]:
         """Read the full records, without thumbnails, of pictures that a search with this object returned; by digest."""
-        compared = {each.digest: each for each in pictures}
-        numbers = [each.row for each in compared.values()]
+        compared = {picture.digest: picture for picture in pictures}
+        numbers = [picture.row for picture in compared.values()]
         if not numbers:
             return {}
         if self._one_model is None:
@@ -326,8 +326,8 @@ class Library:
             return []
         query = self.table.search(words, query_type="fts", fts_columns="words").select([column, "_score"])
         rows = self._attempt((query.where(where, prefilter=prefilter) if where else query).limit(n).to_arrow)
-        each = zip(rows[column].to_pylist(), rows["_score"].to_pylist(), strict=True)
-        return sorted(each, key=lambda one: -one[1])
+        scored = zip(rows[column].to_pylist(), rows["_score"].to_pylist(), strict=True)
+        return sorted(scored, key=lambda pair: -pair[1])
 
     def _batches(self, columns: list[str]) -> Iterator[Any]:
         batches = iter(self._attempt(lambda: self.table.search().select(columns).to_batches(4096)))
@@ -488,7 +488,7 @@ def schema(dim: int) -> Any:
 def items_of(table: Any, dim: int) -> list[Item]:
     """Return pictures from rows of an Arrow table."""
     compared = compared_of(table.append_column("_rowid", [range(len(table))]), dim)
-    return detailed(table.select([*DETAILS, "thumbnail"]), {each.digest: each for each in compared})
+    return detailed(table.select([*DETAILS, "thumbnail"]), {picture.digest: picture for picture in compared})
 
 
 def detailed(table: Any, compared: Mapping[str, Compared]) -> list[Item]:
@@ -514,8 +514,10 @@ def compared_of(table: Any, dim: int) -> list[Compared]:
     """Return the compared columns of pictures, from an Arrow table."""
     vectors, texts = (_vectors(table[name], dim) for name in ("vector", "said"))  # lists would be slow
     digests, words, rows = (table[name].to_pylist() for name in ("digest", "words", "_rowid"))
-    each = zip(digests, vectors, texts, words, rows, strict=True)
-    return [Compared(digest, vector[0], own, text or "", row) for digest, vector, own, text, row in each]
+    cells = zip(digests, vectors, texts, words, rows, strict=True)
+    return [
+        Compared(digest, vector[0], text_vector, text or "", row) for digest, vector, text_vector, text, row in cells
+    ]
 
 
 def _vectors(column: Any, dim: int) -> list[Any]:
@@ -533,14 +535,14 @@ def table_of(items: Sequence[Item], dim: int) -> Any:
     columns = {
         "digest": [item.digest for item in items],
         "vector": pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), dim),
-        "places": [PLACES.dump_json(each, exclude_defaults=True).decode() for each in places],
-        "owners": [sorted({place.owner for place in each}) for each in places],
-        "folders": [folders_of(each) for each in places],
+        "places": [PLACES.dump_json(item_places, exclude_defaults=True).decode() for item_places in places],
+        "owners": [sorted({place.owner for place in item_places}) for item_places in places],
+        "folders": [folders_of(item_places) for item_places in places],
         "date": [item.date for item in items],
         "relation_model": [item.relation_model for item in items],
         "offsets": [None if item.offsets is None else item.offsets.tolist() for item in items],
         "thumbnail": [item.thumbnail for item in items],
-        "words": [words_of(each) for each in places],
+        "words": [words_of(item_places) for item_places in places],
         "said": [None if item.text_vectors is None else item.text_vectors.astype(np.float16).ravel() for item in items],
         "taken": [item.taken for item in items],
     }

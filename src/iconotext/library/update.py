@@ -38,9 +38,9 @@ from iconotext.library.items import file_of
 from iconotext.library.models import (
     DocumentLinker,
     Models,
-    asked_of,
     chosen,
     default_pooled,
+    file_settings,
     library_encoder,
     reads_words,
     relation_model_of,
@@ -58,7 +58,7 @@ from iconotext.types import Image
 if TYPE_CHECKING:
     from iconotext.encoders.encoder import Encoder
     from iconotext.encoders.relation_model import RelationModel
-    from iconotext.library.models import Asked, Link
+    from iconotext.library.models import Link, Options
 
     Watch = Callable[[Iterator[SourceFile], int], Iterable[SourceFile]]
 
@@ -98,9 +98,9 @@ def add_files(
             tidy_after *= 2
 
     while batch := list(islice(files, BATCH)):
-        named = [file for file in batch if _has_text_name(file, report)]
-        old = {file: ledger.get(str(file.path)) for file in named}
-        pictures = [file for file in named if file.kind == "picture"]
+        readable = [file for file in batch if _has_text_name(file, report)]
+        old = {file: ledger.get(str(file.path)) for file in readable}
+        pictures = [file for file in readable if file.kind == "picture"]
 
         def change_of(file: SourceFile, old: Mapping[SourceFile, Any] = old) -> Change | None:
             return image_change(file, old[file], brought, models, report, copied)
@@ -108,7 +108,7 @@ def add_files(
         image_changes = in_threads(change_of, pictures)
         waiting = [change for change in image_changes if change is not None]
         due = time.monotonic() + SECONDS
-        documents = [file for file in named if file.kind == "document"]
+        documents = [file for file in readable if file.kind == "document"]
         for start in range(0, len(documents), AHEAD):
             ahead = documents[start : start + AHEAD]
             models.encode_ahead(file for file in ahead if not is_unchanged(file, old[file], models))
@@ -119,7 +119,7 @@ def add_files(
                     bring(waiting)
                     waiting, due = [], time.monotonic() + SECONDS
         bring(waiting)
-        for file in named:
+        for file in readable:
             if file.kind == "shard":
                 for change in shard_changes(file, ledger, parts, models, report):
                     bring([change])
@@ -194,9 +194,9 @@ def add_paths(
     with held_ledger(path) as ledger:
         library, encoder = _opened(path, ledger, model, load)
         _note_relations(library, relation_model, relations_from)
-        asked = _remember(library, [lasting(root) for root in roots], _asked(reading, linking))
+        settings = _remember(library, [lasting(root) for root in roots], _given_settings(reading, linking))
         places = [lasting(root) for root in roots if _may_be_there(root)]
-        readings = {place: chosen(ReadSettings, asked_of(asked, place)) for place in places}
+        readings = {place: chosen(ReadSettings, file_settings(settings, place)) for place in places}
         brought = all_owners(library)
         files, unused = _to_read(library, ledger, readings, brought, report)
         report.failures += [
@@ -205,10 +205,10 @@ def add_paths(
             if lasting(root) not in readings
         ]
         pooled = default_pooled(encoder, cache) if relation_model is not None else None
-        reader = cached_lines(load_line_reader(), cache) if any(map(reads_words, asked.values())) else None
-        models = Models(encoder, link, asked, relation_model, pooled, reader)
-        done = add_files(library, ledger, files, brought, models, report)
-        for _ in done if watch is None else watch(done, len(files)):
+        reader = cached_lines(load_line_reader(), cache) if any(map(reads_words, settings.values())) else None
+        models = Models(encoder, link, settings, relation_model, pooled, reader)
+        progress = add_files(library, ledger, files, brought, models, report)
+        for _ in progress if watch is None else watch(progress, len(files)):
             pass
         gone = (o for o in brought if (file := Path(file_of(o))) in unused or _is_gone(file, readings))
         take_out(library, ledger, sorted(gone), brought, report)
@@ -234,15 +234,15 @@ def _to_read(
     """
     around = [Path(root) for root in library.settings.roots]
     files = list(find_files(readings, unread=report.failures))
-    linked, others = linked_shards(
+    linked, other_results = linked_shards(
         files, ledger, brought, lambda name: _is_in(name, around) and not _is_gone(Path(name), readings)
     )
     report.shards_with_results = sum(file.path in linked for file in files)
     report.failures += [
         (address_of(file), f"left out: {address_of(other)} is of the same shard, and counts; take one of them away")
-        for file, other in others.items()
+        for file, other in other_results.items()
     ]
-    unused = linked | others.keys()
+    unused = linked | other_results.keys()
     return [file for file in files if file.path not in unused], unused
 
 
@@ -259,12 +259,12 @@ def _finish(library: Library, encoder: Encoder, report: Report, say: Callable[[s
         build_index(library, index_queries(library, encoder))
 
 
-def _asked(reading: ReadSettings, linking: LinkSettings) -> dict[str, Any]:
+def _given_settings(reading: ReadSettings, linking: LinkSettings) -> dict[str, Any]:
     """Return the settings that the user set, with absolute paths; relations are set for the whole library."""
-    given = reading.model_dump(mode="json", exclude_unset=True)
-    given |= linking.model_dump(mode="json", exclude_unset=True, exclude={"relations"})
-    folders = {name: given[name] for name in ("root", "text", "image") if given.get(name)}
-    return given | {name: str(Path(value).resolve()) for name, value in folders.items() if Path(value).exists()}
+    values = reading.model_dump(mode="json", exclude_unset=True)
+    values |= linking.model_dump(mode="json", exclude_unset=True, exclude={"relations"})
+    folders = {name: values[name] for name in ("root", "text", "image") if values.get(name)}
+    return values | {name: str(Path(value).resolve()) for name, value in folders.items() if Path(value).exists()}
 
 
 def remove_from_library(path: Path, paths: Sequence[Path]) -> Report:
@@ -282,22 +282,22 @@ def remove_from_library(path: Path, paths: Sequence[Path]) -> Report:
     with held_ledger(path) as ledger:
         library = open_library(path)
         settings, brought = library.settings, all_owners(library)
-        places = [lasting(given) for given in paths]
-        for given, place in zip(paths, places, strict=True):
+        places = [lasting(name) for name in paths]
+        for root_name, place in zip(paths, places, strict=True):
             around = [root for root in settings.roots if Path(root) in place.parents]
             if around:
                 raise LibraryError(
-                    f"{given}: was added with {around[0]}, and would come back with it: move it away from there, or"
+                    f"{root_name}: was added with {around[0]}, and would come back with it: move it away from there, or"
                     f" remove {around[0]}"
                 )
             if not any(_is_in(file, [place]) for file in (*settings.roots, *brought)):
                 raise LibraryError(
-                    f"{given}: nothing was added from there; this lists what was: iconotext library list {path}"
+                    f"{root_name}: nothing was added from there; this lists what was: iconotext library list {path}"
                 )
         take_out(library, ledger, sorted(file for file in brought if _is_in(file, places)), brought, report)
         library.save(
             roots=tuple(root for root in settings.roots if not _is_in(root, places)),
-            asked={name: asked for name, asked in settings.asked.items() if not _is_in(name, places)},
+            asked={name: values for name, values in settings.asked.items() if not _is_in(name, places)},
         )
         library.tidy()
         _drop_index(library)
@@ -305,7 +305,7 @@ def remove_from_library(path: Path, paths: Sequence[Path]) -> Report:
 
 
 def _is_gone(file: Path, readings: Mapping[Path, ReadSettings]) -> bool:
-    root = next((each for each in (file, *file.parents) if each in readings), None)
+    root = next((place for place in (file, *file.parents) if place in readings), None)
     if root is None:
         return False
     try:
@@ -366,20 +366,20 @@ def _drop_index(library: Library) -> None:
 
 
 def _opened(path: Path, ledger: Ledger, model: str | None, load: Callable[[str], Encoder]) -> tuple[Library, Encoder]:
-    named = None if model is None else _lasting(model)
+    model_path = None if model is None else _lasting(model)
     if not is_library(path):
-        encoder = load(named or "default")
+        encoder = load(model_path or "default")
         ledger.clear()
-        return create_library(path, LibrarySettings(named or "default", encoder.fingerprint, encoder.dim)), encoder
+        return create_library(path, LibrarySettings(model_path or "default", encoder.fingerprint, encoder.dim)), encoder
     library = open_library(path)
-    encoder = load(named or library.settings.model)
+    encoder = load(model_path or library.settings.model)
     if encoder.fingerprint != library.settings.space:
         raise LibraryError(
             f"{path}: made with the model {library.settings.model} ({library.settings.space}), and"
-            f" {named or library.settings.model} is now {encoder.fingerprint}; vectors of two models do not"
+            f" {model_path or library.settings.model} is now {encoder.fingerprint}; vectors of two models do not"
             " compare: make a new library"
         )
-    library.save(model=named or library.settings.model)  # the same model, perhaps in another place
+    library.save(model=model_path or library.settings.model)  # the same model, perhaps in another place
     return library, encoder
 
 
@@ -393,14 +393,14 @@ def _lasting(model: str) -> str:
     return str(Path(folder).resolve()) + model.removeprefix(folder) if Path(folder).is_dir() else model
 
 
-def _remember(library: Library, roots: Sequence[Path], asked: Asked) -> Mapping[str, Asked]:
+def _remember(library: Library, roots: Sequence[Path], changes: Options) -> Mapping[str, Options]:
     """Store the added paths and their settings; a path below an added folder is not listed separately."""
     all_roots = {Path(root) for root in library.settings.roots} | set(roots)
     outer = tuple(sorted(address_of(root) for root in all_roots if not all_roots & set(root.parents)))
     settings: dict[str, Mapping[str, Any]] = dict(library.settings.asked)
-    if asked:
-        named = {str(root): asked_of(library.settings.asked, root) for root in roots}
+    if changes:
+        of_roots = {str(root): file_settings(library.settings.asked, root) for root in roots}
         below = {path: before for path, before in settings.items() if _is_in(path, roots)}
-        settings |= {path: {**before, **asked} for path, before in (named | below).items()}
+        settings |= {path: {**before, **changes} for path, before in (of_roots | below).items()}
     library.save(roots=outer, asked=settings)
     return settings

@@ -57,7 +57,7 @@ class Hashes(Stage):
         import pyarrow as pa
 
         schema = pa.schema([("document", pa.string()), ("image", pa.int32()), ("hash", pa.uint64())])
-        write_tuples(_hashed(documents, counts), schema, path, at_once=ROWS)
+        write_tuples(_hashed(documents, counts), schema, path, batch_size=ROWS)
 
 
 def find_duplicates(

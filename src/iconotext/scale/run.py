@@ -11,7 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from iconotext import __version__
-from iconotext.corpus.shard_results import Manifest, begin, digest_of_setup, is_done, others, sha256_of, sum_manifests
+from iconotext.corpus.shard_results import (
+    Manifest,
+    begin,
+    digest_of_setup,
+    is_done,
+    other_results,
+    sha256_of,
+    sum_manifests,
+)
 from iconotext.corpus.shards import Shard, ShardSettings, find_shards
 from iconotext.decide.settings import LinkSettings
 from iconotext.errors import CorpusError, OutputError, SettingError
@@ -139,7 +147,7 @@ def _make(
     if not is_remote(stage.output):
         remove_leftovers(Path(stage.output))  # of killed workers
     made = {"made": len(missing) - len(lost), "lost": dict(sorted(lost.items()))}
-    return sorted(manifests, key=lambda each: each.shard), made | {"others": others(stage.output, shards)}
+    return sorted(manifests, key=lambda each: each.shard), made | {"others": other_results(stage.output, shards)}
 
 
 def _workers(stage: Stage, settings: EngineSettings, shards: int) -> AbstractContextManager[Engine[Shard]]:

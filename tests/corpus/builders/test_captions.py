@@ -267,7 +267,7 @@ def test_the_builder_makes_what_is_made_in_memory(tmp_path):
         (d.id, d.split, d.sentences, d.links, [f"pic:{image.source}" for image in d.images])
         for d in build_captions(MIXED, CaptionSettings(shuffles=2), seed=5)
     ]
-    assert {count.what: count.found for count in report.counts} == {
+    assert {count.name: count.number for count in report.counts} == {
         "photographs that are there and have captions": 83,
         "photographs that are used": 83,
         "captions of them": 415,
@@ -302,7 +302,7 @@ def test_pictures_that_cannot_be_read_and_repeats_are_dropped(tmp_path, picture)
     assert {Path(image.source).stem for image in document.images}.isdisjoint({"1", "2", "gone"})
     report = built(tmp_path / "out/d.jsonl", source, distractor_captions=2, verify=False)
     assert report.dropped["unreadable images"] == 0
-    assert report.counts[1].found == 18
+    assert report.counts[1].number == 18
 
 
 def test_the_builder_says_what_it_cannot_do(tmp_path):

@@ -252,7 +252,7 @@ def test_documents_get_random_splits_in_their_order(tmp_path):
     found = list(read_corpus(tmp_path / "c.jsonl"))
     assert [document.id for document in found] == [f"{i}" for i in range(10)]
     assert sorted(str(document.split) for document in found) == ["test", *["train"] * 8, "validation"]
-    counts = {count.what: count.found for count in report.counts}
+    counts = {count.name: count.number for count in report.counts}
     assert counts["different images"] == 10
     assert counts["links per 100 possible links"] == 100
 

@@ -88,7 +88,7 @@ def test_shards_of_mmc4_in_the_order_of_their_names(source, tmp_path):
     assert first.meta["mmc4"]["similarity_matrix"] == [[0.25] * 3] * 2
     assert first.meta["image_info"][0]["image_name"] == "00010.png"
     assert report.dropped == {"no sentence": 1, "row cannot be read": 1, "no image": 1}
-    assert [(count.what, count.found) for count in report.counts] == [
+    assert [(count.name, count.number) for count in report.counts] == [
         ("shards", 2),
         ("documents in them", 8),
         ("documents with sentences and images", 5),
@@ -163,11 +163,11 @@ def test_missing_pictures_are_fetched(tmp_path, monkeypatch):
         assert document.images[0].source == f"new/{hashlib.sha256(address.encode()).hexdigest()}.png"
         assert document.images[0].position == 1
         assert report.dropped == {"picture not there": 2, "too few pictures there": 1}
-        assert ("pictures fetched now", 1) in [(count.what, count.found) for count in report.counts]
+        assert ("pictures fetched now", 1) in [(count.name, count.number) for count in report.counts]
         assert "answered 404" in (tmp_path / "c.dropped.tsv").read_text()
         again = built("obelics", source, tmp_path / "c.jsonl", force=True, **options)
         assert web.asked["a.example/1.png"] == 1
-        assert again.counts[0].found == 0
+        assert again.counts[0].number == 0
 
 
 def test_shards_of_obelics(tmp_path):
@@ -214,7 +214,7 @@ def test_what_the_build_and_its_fetching_write_is_no_shard(source, tmp_path):
     built("mmc4", source, output)
     (source / "fetched.jsonl").write_text('{"address": "https://host.example/1/0.png", "problem": "gone"}\n')
     report = built("mmc4", source, output, force=True)
-    assert report.counts[0].found == 2
+    assert report.counts[0].number == 2
     assert output.read_bytes() == (tmp_path / "c.jsonl").read_bytes()
 
 

@@ -159,7 +159,7 @@ def _versions(group: Group, photos: Sequence[Photo], pool: Sequence[str], shape:
     true = drawn[: shape.pairs]
     images = list(drawn)
     rng.shuffle(images)
-    own = {_words(text) for photo in drawn for text in photo.captions}
+    caption_words = {_words(text) for photo in drawn for text in photo.captions}
     place = {photo.image: i for i, photo in enumerate(images)}
     versions = shape.versions if group.split == "train" else 1
     for version in range(min(versions, max(len(photo.captions) for photo in true))):
@@ -168,7 +168,7 @@ def _versions(group: Group, photos: Sequence[Photo], pool: Sequence[str], shape:
         pairs: list[tuple[str, int | None]] = [
             (photo.captions[version % len(photo.captions)], place[photo.image]) for photo in true
         ]
-        pairs += [(text, None) for text in _distractors(rng, pool, own, shape.distractor_captions, name)]
+        pairs += [(text, None) for text in _distractors(rng, pool, caption_words, shape.distractor_captions, name)]
         rng.shuffle(pairs)
         yield {
             "id": f"{name}-{version}",
@@ -179,26 +179,26 @@ def _versions(group: Group, photos: Sequence[Photo], pool: Sequence[str], shape:
         }
 
 
-def _distractors(rng: random.Random, pool: Sequence[str], own: set[str], count: int, name: str) -> list[str]:
-    """Return random captions with different words, none of them in ``own``; ``CorpusError`` if there are too few."""
+def _distractors(rng: random.Random, pool: Sequence[str], caption_words: set[str], count: int, name: str) -> list[str]:
+    """Return random captions with words of their own, none of ``caption_words``; ``CorpusError`` if there are too few."""
     chosen: dict[str, str] = {}
     for _ in range(20 * count):  # nearly always enough, and never slow however large the pool is
         if len(chosen) == count:
             break
         text = pool[rng.randrange(len(pool))]
         words = _words(text)
-        if words not in own:
+        if words not in caption_words:
             chosen.setdefault(words, text)
     if len(chosen) < count:
-        others = {_words(text): text for text in pool}
-        rest = [text for words, text in others.items() if words not in own and words not in chosen]
+        by_words = {_words(text): text for text in pool}
+        unused = [text for words, text in by_words.items() if words not in caption_words and words not in chosen]
         missing = count - len(chosen)
-        if len(rest) < missing:
+        if len(unused) < missing:
             raise CorpusError(
                 f"document {name}: {count} distractor captions are asked for and the other photographs of its split "
-                f"have {len(rest) + len(chosen)}; ask for fewer (distractor_captions)"
+                f"have {len(unused) + len(chosen)}; ask for fewer (distractor_captions)"
             )
-        return [*chosen.values(), *rng.sample(rest, missing)]
+        return [*chosen.values(), *rng.sample(unused, missing)]
     return list(chosen.values())
 
 
@@ -297,8 +297,8 @@ class Settings(CaptionSettings, BuilderSettings):
 
     @model_validator(mode="before")
     @classmethod
-    def _by_rule(cls, given: dict[str, Any]) -> dict[str, Any]:
-        return {**RULES.get(given.get("rule", "mscoco"), {}), **given}
+    def _by_rule(cls, values: dict[str, Any]) -> dict[str, Any]:
+        return {**RULES.get(values.get("rule", "mscoco"), {}), **values}
 
 
 def documents(build: Build, settings: Settings) -> Iterator[Values]:

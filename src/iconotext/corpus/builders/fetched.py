@@ -104,11 +104,11 @@ def fetch_images(
         make_fetcher: Takes a function that waits for some seconds, and returns a function that fetches an address or
             raises ``ImageError``; for tests. None: ``PoliteFetcher``.
     """
-    wanted = list(dict.fromkeys(addresses))
-    known = _known(folder)
+    distinct = list(dict.fromkeys(addresses))
+    stored = _stored_pictures(folder)
     of_host: dict[str, list[str]] = defaultdict(list)
-    for address in wanted:
-        before = known(address)
+    for address in distinct:
+        before = stored(address)
         if before is not None and (before.file is not None or before.final):
             yield before
         else:
@@ -209,7 +209,7 @@ def fetched_file(address: str, folder: Path) -> Path | None:
     return next((file for suffix in SUFFIXES if (file := stem.with_suffix(suffix)).is_file()), None)
 
 
-def _known(folder: Path) -> Callable[[str], Fetched | None]:
+def _stored_pictures(folder: Path) -> Callable[[str], Fetched | None]:
     """Return a function that gives the outcome of earlier runs for an address. A line that a kill truncated is ignored.
 
     A kill may also come between an image and its line, so the images in the folder count, not their lines.
@@ -226,11 +226,11 @@ def _known(folder: Path) -> Callable[[str], Fetched | None]:
             if isinstance(address, str) and isinstance(why, str):
                 problems[address] = Fetched(address, None, why, final=value.get("final") is True, new=False)
 
-    def known(address: str) -> Fetched | None:
+    def lookup(address: str) -> Fetched | None:
         file = files.get(name_of(address))
         return Fetched(address, file, new=False) if file is not None else problems.get(address)
 
-    return known
+    return lookup
 
 
 @contextmanager

@@ -32,7 +32,7 @@ class Check(NamedTuple):
 
     path: str | None
     key: int | None
-    known: bool = False
+    stored: bool = False
     result: Any = None
 
 
@@ -48,7 +48,7 @@ def known_checks(file: IO[bytes]) -> dict[int, Any]:
     return results
 
 
-def check_of(file: Path | None, known: Mapping[int, Any]) -> Check:
+def check_of(file: Path | None, stored: Mapping[int, Any]) -> Check:
     """Return an image file, with its stored result."""
     if file is None:
         return Check(None, None)
@@ -59,12 +59,12 @@ def check_of(file: Path | None, known: Mapping[int, Any]) -> Check:
         return Check(path, None)
     called = f"{file.absolute()} {status.st_size} {status.st_mtime_ns}".encode("utf-8", "surrogateescape")
     key = int.from_bytes(hashlib.blake2b(called, digest_size=8).digest())
-    return Check(path, key, key in known, known.get(key))
+    return Check(path, key, key in stored, stored.get(key))
 
 
 def look_at(look: Callable[[str | None], Any], check: Check) -> Check:
     """Compute the result of a check if it is not known; runs in a worker."""
-    return check if check.known else check._replace(result=look(check.path))
+    return check if check.stored else check._replace(result=look(check.path))
 
 
 def image_problem(path: str | None) -> str | None:

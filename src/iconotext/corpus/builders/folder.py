@@ -97,21 +97,21 @@ def _step(sentences: tuple[Sentence, ...], image: Image) -> list[int]:
 
 
 def _caption(sentences: tuple[Sentence, ...], image: Image) -> list[int]:
-    own = [s for s, one in enumerate(sentences) if one.kind == "caption" and one.block == image.block]
-    if own:
+    captions = [i for i, s in enumerate(sentences) if s.kind == "caption" and s.block == image.block]
+    if captions:
         # a block of several pictures has the captions of all of them
         described = _words(f"{image.caption or ''} {image.alt or ''}")
-        return [s for s in own if _words(sentences[s].text) <= described]
-    wanted = _words(image.caption or "") or _words(image.alt or "")
-    if len(wanted) < 2:
+        return [s for s in captions if _words(sentences[s].text) <= described]
+    words = _words(image.caption or "") or _words(image.alt or "")
+    if len(words) < 2:
         return []
     position = image.position or 0
     best = max(
-        ((len(wanted & _words(one.text)), -_distance(s, position), s) for s, one in enumerate(sentences)),
+        ((len(words & _words(sentence.text)), -_distance(s, position), s) for s, sentence in enumerate(sentences)),
         default=(0, 0, 0),
     )
     shared, _, sentence = best
-    return [sentence] if shared >= 2 and shared >= SHARED * len(wanted) else []
+    return [sentence] if shared >= 2 and shared >= SHARED * len(words) else []
 
 
 RULES: dict[LinkRule, Callable[[tuple[Sentence, ...], Image], list[int]]] = {
@@ -123,7 +123,7 @@ RULES: dict[LinkRule, Callable[[tuple[Sentence, ...], Image], list[int]]] = {
 
 def _block(sentences: tuple[Sentence, ...], block: int | None) -> list[int]:
     """Return the sentences of a block without its captions."""
-    return [s for s, one in enumerate(sentences) if one.block == block and one.kind != "caption"]
+    return [s for s, sentence in enumerate(sentences) if sentence.block == block and sentence.kind != "caption"]
 
 
 def _neighbour(sentences: tuple[Sentence, ...], position: int, step: Literal[-1, 1]) -> int | None:
@@ -203,18 +203,18 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
     if build.report.dropped[UNREAD] == total:
         raise DocumentError(f"{total} of {total} documents cannot be read: there is nothing for a corpus")
     if not len(records):
-        which = "the document does not have" if total == 1 else f"none of {total:,} documents has"
-        raise CorpusError(f"{which} both sentences and a picture that can be used")
+        subject = "the document does not have" if total == 1 else f"none of {total:,} documents has"
+        raise CorpusError(f"{subject} both sentences and a picture that can be used")
     splits = _splits(records, connected(document["keys"] for document in records), shares, settings.seed)
     ids, inside, beside = UniqueIds(), set[str](), f"{build.relative_path(images)}/"
-    used = linked = 0
+    pictures = linked = 0
     for document, split in zip(records, splits, strict=True):
         values = document["values"]
         inside.update(source for source in values["images"] if source.startswith(beside))
-        used += len(values["images"])
+        pictures += len(values["images"])
         linked += len({image for _, image in values.get("links", ())})
         yield values | {"id": ids.take(values["id"]), "split": split}
-    build.report.count("pictures", used)
+    build.report.count("pictures", pictures)
     if settings.links is not None:
         build.report.count(f"pictures with a link ({settings.links})", linked)
     if settings.validation and "validation" not in splits:
@@ -250,10 +250,10 @@ def _items(settings: Settings) -> Iterator[Item]:
         if top is None:
             yield str(path), None, _text(path.stem)
             continue
-        here = str(path.parent)
-        if siblings[0] != here:
-            names = map(os.path.splitext, os.listdir(here))
-            siblings = here, Counter(stem for stem, suffix in names if suffix.lower() in formats_by_suffix())
+        parent = str(path.parent)
+        if siblings[0] != parent:
+            names = map(os.path.splitext, os.listdir(parent))
+            siblings = parent, Counter(stem for stem, suffix in names if suffix.lower() in formats_by_suffix())
         relative = path.relative_to(top)
         alone = siblings[1][path.stem] == 1
         yield str(path), str(top), _text((relative.with_suffix("") if alone else relative).as_posix())
@@ -337,7 +337,7 @@ def _read(item: Item, settings: Settings, folder: Path, images: Path) -> dict[st
         keys = ImageKeys()
         of_images = [keys.of(image).hex() for image in ready.images]
         ready_ones.append({"values": row.model_dump(exclude_none=True), "keys": of_images})
-    return {"documents": ready_ones, "dropped": [tuple(map(_text, one)) for one in dropped]}
+    return {"documents": ready_ones, "dropped": [tuple(map(_text, row)) for row in dropped]}
 
 
 def _ready(document: Document, folder: Path, images: Path, dropped: list[tuple[str, str, str]]) -> Document | None:
@@ -365,14 +365,14 @@ def _ready(document: Document, folder: Path, images: Path, dropped: list[tuple[s
 def _with_fetched(images: tuple[Image, ...], folder: Path, settings: Settings) -> tuple[Image, ...]:
     if not settings.fetch:
         return images
-    there = []
+    present = []
     for image in images:
         address = _address(image)
         if address is not None:
             file = fetched_file(address, folder)
             image = replace(image, file=file, problem=None if file else UNFETCHED)
-        there.append(image)
-    return inspect(there, min_side=settings.min_side, max_pixels=settings.max_pixels)
+        present.append(image)
+    return inspect(present, min_side=settings.min_side, max_pixels=settings.max_pixels)
 
 
 def _unwritable(image: Image, folder: Path) -> str | None:

@@ -69,13 +69,13 @@ def build_pairs(
             divides them.
         drop: Called for every image that is left out: rule, item, reason.
     """
-    taken: dict[str, int] = {}
+    last_numbers: dict[str, int] = {}
     for path in sources:
         for name, image, texts, split in _photographs(path) if _has_photos(path) else _illustrations(path, drop):
             if only is not None and split not in (only, None):
                 drop(f"picture of another split than {only}", name, split or "")
                 continue
-            number = taken[name] = taken.get(name, -1) + 1
+            number = last_numbers[name] = last_numbers.get(name, -1) + 1
             yield Document(
                 id=f"{name}#{number}" if number else name,
                 sentences=tuple(map(Sentence, texts)),

@@ -77,8 +77,8 @@ def read_photos(
     for number, value, problem in json_lines(path):
         photo, problems = (None, [problem]) if problem else _photo(value, start, f"line {number}", addresses)
         if drop is not None:
-            for each in problems:
-                _report(drop, path, each, photo)
+            for fault in problems:
+                _report(drop, path, fault, photo)
         elif photo is not None and line_of.setdefault(photo.image, number) != number:
             message = f"{value['image']} is also in line {line_of[photo.image]}"
             problems.append(Problem(f"line {number}", "image", message))
@@ -103,8 +103,8 @@ def _report(drop: Drop, path: Path, problem: Problem, photo: Photo | None) -> No
     rule = BAD_LINES if photo is None else BAD_CAPTIONS
     if problem.field == "image" and problem.message.startswith(NOT_FOUND):
         rule = NO_IMAGE
-    what = problem.message if problem.field is None else f"{problem.field}: {problem.message}"
-    drop(rule, f"{path.name}, {problem.place}", what)
+    message = problem.message if problem.field is None else f"{problem.field}: {problem.message}"
+    drop(rule, f"{path.name}, {problem.place}", message)
 
 
 def _photo(value: Any, folder: Path, place: str, addresses: bool) -> tuple[Photo | None, list[Problem]]:
@@ -155,7 +155,7 @@ def usable_photos(build: Build, photos: Iterable[Photo], *, verify: bool) -> tup
     Photographs whose image an earlier one has, and those whose image cannot be decoded (with ``verify``), are dropped
     and reported. Addresses are not looked up.
     """
-    taken: set[str] = set()
+    images: set[str] = set()
     read = 0
 
     def different() -> Iterator[Photo]:
@@ -163,10 +163,10 @@ def usable_photos(build: Build, photos: Iterable[Photo], *, verify: bool) -> tup
         for photo in build.watch(photos, label="Reading captions"):
             image = photo.image if named_by_address(photo.image) else build.relative_path(photo.file)
             read += 1
-            if image in taken:
+            if image in images:
                 build.report.drop("photographs that come twice", image)
             else:
-                taken.add(image)
+                images.add(image)
                 yield replace(photo, image=image)
 
     different_photos = build.spool(different())
@@ -247,7 +247,7 @@ class Annotations:
     def _texts(self, key: Key) -> Iterator[str]:
         last: int | None = None
         captions = self._captions.get(key, [])
-        for number, text in sorted(captions, key=lambda each: (each[0] is None, each[0] or 0)):
+        for number, text in sorted(captions, key=lambda caption: (caption[0] is None, caption[0] or 0)):
             if number is not None and number == last:
                 self.repeated_captions += 1
             else:
@@ -259,20 +259,20 @@ def found_photos(
     build: Build,
     described: Iterable[Captioned],
     images: ImageFolders,
-    names_of: Callable[[Captioned], Iterable[str]] = lambda each: [each.name],
+    names_of: Callable[[Captioned], Iterable[str]] = lambda photo: [photo.name],
 ) -> Iterator[Photo]:
     """Yield the photographs of captioned images; those without a caption or a file are dropped and reported.
 
     Args:
         names_of: Names that the file of an image may have.
     """
-    for each in described:
-        if not each.captions:
-            build.report.drop(NO_CAPTION, each.name)
-        elif (file := images.find(names_of(each))) is None or not is_text(str(file)):
-            build.report.drop(NO_IMAGE, each.name)
+    for photo in described:
+        if not photo.captions:
+            build.report.drop(NO_CAPTION, photo.name)
+        elif (file := images.find(names_of(photo))) is None or not is_text(str(file)):
+            build.report.drop(NO_IMAGE, photo.name)
         else:
-            yield Photo(str(file), each.captions, each.split)
+            yield Photo(str(file), photo.captions, photo.split)
 
 
 COCO = "https://cocodataset.org/#download"
@@ -328,11 +328,11 @@ def coco_photos(
     yield from found_photos(build, annotations.captioned(source=source), images, _names)
 
 
-def _names(each: Captioned) -> Iterator[str]:
-    yield each.name
-    if isinstance(each.key, int):
+def _names(photo: Captioned) -> Iterator[str]:
+    yield photo.name
+    if isinstance(photo.key, int):
         for before in ("", "COCO_train2014_", "COCO_val2014_"):
-            yield f"{before}{each.key:012}.jpg"
+            yield f"{before}{photo.key:012}.jpg"
 
 
 def _key(value: Any, name: str) -> Key | None:
@@ -432,12 +432,12 @@ def _one(source: Path, format_: CaptionFormat) -> Path:
 
 def _files(folder: Path, format_: CaptionFormat) -> list[Path]:
     """Return the files in a folder and its subfolders that match the first matching pattern of the format."""
-    there = []
+    paths = []
     for place, folders, files in os.walk(folder):
         depth = len(Path(place).relative_to(folder).parts)
         folders[:] = sorted(name for name in folders if not name.startswith(".")) if depth < DEPTH else []
-        there += [Path(place, name) for name in sorted(files) if name.lower().endswith(SUFFIXES)]
+        paths += [Path(place, name) for name in sorted(files) if name.lower().endswith(SUFFIXES)]
     for pattern in KINDS[format_].patterns:
-        if matches := [path for path in there if fnmatch(path.name.lower(), pattern)]:
+        if matches := [path for path in paths if fnmatch(path.name.lower(), pattern)]:
             return matches
     return []

@@ -54,8 +54,8 @@ class Count:
         rounding: Unit to which the paper rounds it: 1000 for 13K.
     """
 
-    what: str
-    found: int
+    name: str
+    number: int
     published: int | None = None
     rounding: int = 1
 
@@ -64,11 +64,11 @@ class Count:
         """Whether the two numbers are equal, up to the paper's rounding; None if the paper gives none."""
         if self.published is None:
             return None
-        return self.found == self.published or abs(self.found - self.published) * 2 < self.rounding
+        return self.number == self.published or abs(self.number - self.published) * 2 < self.rounding
 
     def as_json(self) -> dict[str, Any]:
         """Return the count as a JSON object."""
-        value: dict[str, Any] = {"what": self.what, "found": self.found}
+        value: dict[str, Any] = {"what": self.name, "found": self.number}
         if self.published is not None:
             value |= {"published": self.published, "rounded_to": self.rounding, "fits": self.fits}
         return value
@@ -96,9 +96,9 @@ class BuildReport:
     notes: list[str] = field(default_factory=list)
     stats: CorpusStats | None = None
 
-    def count(self, what: str, found: int, published: int | None = None, *, rounding: int = 1) -> None:
+    def count(self, name: str, number: int, published: int | None = None, *, rounding: int = 1) -> None:
         """Add a count."""
-        self.counts.append(Count(what, found, published, rounding))
+        self.counts.append(Count(name, number, published, rounding))
 
     def drop(self, rule: str, item: str, reason: str = "") -> None:
         """Record that an item is left out, and why.
@@ -255,8 +255,8 @@ class Build:
         """
         iterator = iter(items)
         chunks = iter(lambda: list(islice(iterator, chunk)), [])
-        done = in_order(chunks, partial(_all, work), self.workers)
-        yield from self.watch((result for _, results in done for result in results), total=total, label=label)
+        batches = in_order(chunks, partial(_all, work), self.workers)
+        yield from self.watch((result for _, results in batches for result in results), total=total, label=label)
 
     def checked(
         self, files: Iterable[Path | None], look: Callable[[str | None], Result], *, total: int = 0, label: str
@@ -266,19 +266,19 @@ class Build:
             earlier = known_checks(memory)
             items = (check_of(file, earlier) for file in files)
             for check in self.mapped(items, partial(look_at, look), total=total, label=label):
-                if check.key is not None and not check.known:
+                if check.key is not None and not check.stored:
                     memory.write(f"{dump_json([check.key, check.result])}\n".encode())
                     memory.flush()
                 yield check.result
 
     def fetched(self, addresses: Iterable[str], folder: Path, interval: float) -> dict[str, str]:
         """Fetch the images that are not in a folder yet into it; returns the problems by address."""
-        wanted, new = dict.fromkeys(addresses), 0
+        unique, new = dict.fromkeys(addresses), 0
         problems: dict[str, str] = {}
-        for each in self.watch(fetch_images(wanted, folder, interval=interval), total=len(wanted), label="Fetching"):
-            if each.problem is not None:
-                problems[each.address] = each.problem
-            new += each.new and each.problem is None
+        for picture in self.watch(fetch_images(unique, folder, interval=interval), total=len(unique), label="Fetching"):
+            if picture.problem is not None:
+                problems[picture.address] = picture.problem
+            new += picture.new and picture.problem is None
         self.report.count("pictures fetched now", new)
         return problems
 

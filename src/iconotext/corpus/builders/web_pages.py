@@ -158,12 +158,12 @@ def _row(record: Record, settings: WebSettings, data_set: ShardedSet, shard: str
     if record.problems or row is None:
         problem = record.problems[0]
         return Dropped(UNREADABLE, place, ": ".join(filter(None, (problem.field, problem.message))))
-    for name, things, least in (
+    for name, items, least in (
         ("image", row.images, settings.min_images),
         ("sentence", row.sentences, settings.min_sentences),
     ):
-        if len(things) < least:
-            return Dropped(f"too few {name}s", place, str(len(things))) if things else Dropped(f"no {name}", place)
+        if len(items) < least:
+            return Dropped(f"too few {name}s", place, str(len(items))) if items else Dropped(f"no {name}", place)
     name = f"{shard.partition('.')[0]}-{row.id}" if PLACE.fullmatch(row.id) else row.id
     usable = Usable(name, *data_set.described(row))
     try:
@@ -181,7 +181,7 @@ def _documents(
     problems: Mapping[str, str],
 ) -> Iterator[Values]:
     ids = UniqueIds()
-    read = usable = images = there = 0
+    read = usable = images = present = 0
     for row in rows:
         if isinstance(row, Dropped):
             read += row.rule != DAMAGED
@@ -189,7 +189,7 @@ def _documents(
             continue
         files = [_find(pictures, picture) for picture in row.pictures]
         read, usable, images = read + 1, usable + 1, images + len(files)
-        there += sum(file is not None for file in files)
+        present += sum(file is not None for file in files)
         values = row.values | {
             "images": [
                 build.relative_path(file) if file is not None else picture.address or picture.name
@@ -205,8 +205,8 @@ def _documents(
     build.report.count("documents in them", read)
     build.report.count("documents with sentences and images", usable)
     build.report.count("their images", images)
-    if pictures is not None or there:
-        build.report.count("their images with a file", there)
+    if pictures is not None or present:
+        build.report.count("their images with a file", present)
 
 
 def only_there(build: Build, values: Values, files: Sequence[Path | None], problems: Mapping[str, str]) -> Values:
@@ -293,7 +293,7 @@ def _mmc4_columns(settings: Mmc4Settings, folder: Path, row: Row) -> tuple[Value
     if not settings.similarities:
         shard = {name: value for name, value in shard.items() if name != "similarity_matrix"}
     values = {"sentences": row.sentences, "links": links, "meta": {"mmc4": shard, "image_info": infos}}
-    return values, [_picture(folder, *each) for each in zip(row.images, infos, strict=True)]
+    return values, [_picture(folder, *pair) for pair in zip(row.images, infos, strict=True)]
 
 
 def _picture(folder: Path, image: str, info: dict[str, Any]) -> Picture:
@@ -338,4 +338,4 @@ def obelics_documents(build: Build, settings: ObelicsSettings) -> Iterator[Value
 
 
 def _obelics_columns(row: Row) -> tuple[Values, list[Picture]]:
-    return row.model_dump(exclude={"id", "images"}, exclude_none=True), [Picture("", each) for each in row.images]
+    return row.model_dump(exclude={"id", "images"}, exclude_none=True), [Picture("", address) for address in row.images]

@@ -97,14 +97,14 @@ def source_entries(path: Path, keys: Collection[str], about: str) -> Iterator[tu
         keys: Keys of the lists; others are skipped. The first one must exist, even if empty.
         about: Description of the file and its source, for the error.
     """
-    needed, seen = next(iter(keys)), False
+    needed, is_present = next(iter(keys)), False
     with open_json(path, about) as stream:
         for key, values in lists(stream, others=True):
-            seen = seen or key == needed
+            is_present = is_present or key == needed
             for index, value in enumerate(values):
                 if key in keys:
                     yield key, index, value
-    if not seen:
+    if not is_present:
         raise CorpusError(f'{path}: has no list "{needed}"; it should be {about}')
 
 

@@ -115,16 +115,16 @@ def _written(row: Row) -> dict[str, Any]:
     images: list[str | None] = []
     texts: list[str | None] = []
     metadata: list[dict[str, Any] | None] = []
-    written = 0
+    position = 0
 
     def write_text(until: int) -> None:
-        nonlocal written
-        text = _text(row, range(written, until), ends if isinstance(ends, list) else [])
+        nonlocal position
+        text = _text(row, range(position, until), ends if isinstance(ends, list) else [])
         if text:
             images.append(None)
             texts.append(text)
             metadata.append(None)
-        written = max(written, until)
+        position = max(position, until)
 
     for i in sorted(range(len(row.images)), key=lambda i: positions[i]):
         write_text(positions[i])

@@ -121,20 +121,20 @@ def _record(value: object, place: str, split: Split, index: int) -> Record:
     n, m = len(sentences), len(images)
     wrong = [
         Problem(place, f"{part}.{i}.1", f"label {label} in a document of {n} sentences and {m} images")
-        for part, labelled, others in (("images", images, n), ("sentences", sentences, m))
+        for part, labelled, limit in (("images", images, n), ("sentences", sentences, m))
         for i, (_, label) in enumerate(labelled)
-        if label is not None and label >= others
+        if label is not None and label >= limit
     ]
     if wrong:
         return Record(place, None, tuple(wrong))
-    named = isinstance(metadata, str) and metadata not in NAMELESS
+    has_name = isinstance(metadata, str) and metadata not in NAMELESS
     values = {
-        "id": metadata if named else f"{split}-{index}",
+        "id": metadata if has_name else f"{split}-{index}",
         "split": split,
         "sentences": [text for text, _ in sentences],
         "images": [str(source) for source, _ in images],
         "links": _links([label for _, label in sentences], [label for _, label in images]),
-        "meta": {} if named or metadata in (None, *NAMELESS) else {"metadata": metadata},
+        "meta": {} if has_name or metadata in (None, *NAMELESS) else {"metadata": metadata},
     }
     return parse_row(values, place)
 
@@ -200,14 +200,14 @@ def labels_of(links: Collection[tuple[int, int]], n: int, m: int) -> tuple[Label
 def _find_end(link: int, ends: list[tuple[int, int]], named_by: dict[int, int]) -> bool:
     """Assign a link to one of its ends, if necessary moving other links to their other ends."""
     came: dict[int, tuple[int, int | None]] = {}  # end to the link that wants it, and that link's former end
-    wanted: list[tuple[int, int | None]] = [(link, None)]
-    for wants, left in wanted:  # grows during the iteration
+    queue: list[tuple[int, int | None]] = [(link, None)]
+    for wants, left in queue:  # grows during the iteration
         for end in ends[wants]:
             if end in came:
                 continue
             came[end] = wants, left
             if end in named_by:
-                wanted.append((named_by[end], end))
+                queue.append((named_by[end], end))
                 continue
             step: int | None = end
             while step is not None:

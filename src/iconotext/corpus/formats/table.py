@@ -80,14 +80,14 @@ def write_table(rows: Iterable[tuple[str, dict[str, Any]]], schema: Any, path: P
             number += table.num_rows
 
 
-def write_tuples(rows: Iterable[tuple[Any, ...]], schema: Any, path: Path, *, at_once: int) -> None:
-    """Write rows, ``at_once`` at a time, replacing an existing table; ``OutputError`` if it cannot be written."""
+def write_tuples(rows: Iterable[tuple[Any, ...]], schema: Any, path: Path, *, batch_size: int) -> None:
+    """Write rows, ``batch_size`` at a time, replacing an existing table; ``OutputError`` if it cannot be written."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    rest = iter(rows)
+    remaining = iter(rows)
     with open_atomic(path, force=True) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
-        while batch := list(islice(rest, at_once)):
+        while batch := list(islice(remaining, batch_size)):
             writer.write_table(pa.table(list(zip(*batch, strict=True)), schema=schema))
 
 
@@ -152,7 +152,7 @@ def batches_fit(path: Path, group: int, columns: Sequence[str] | None, size: int
             for batch in table.iter_batches(batch_size=size, row_groups=[group], columns=columns):
                 unpacked = [array for column in batch for array in _unpacked(column)]
                 leaves = [array for array in unpacked if not pa.types.is_nested(array.type)]
-                if sum(each.nbytes for each in leaves) > MAX_BATCH or sum(map(len, unpacked)) > MAX_VALUES:
+                if sum(leaf.nbytes for leaf in leaves) > MAX_BATCH or sum(map(len, unpacked)) > MAX_VALUES:
                     return False
         except pa.ArrowMemoryError:
             return False
@@ -179,8 +179,8 @@ def _unpacked(array: Any) -> Iterator[Any]:
     else:
         within = []
     yield array
-    for each in within:
-        yield from _unpacked(each)
+    for child in within:
+        yield from _unpacked(child)
 
 
 def files_of_row(file: Any, row: int) -> tuple[bytes | None, ...]:
@@ -204,9 +204,9 @@ def without_files(values: dict[str, Any]) -> tuple[dict[str, Any], tuple[bytes |
     Such an image is ``{"bytes", "path"}``, as in the Hugging Face library; without a path its name is its number.
     """
     images = values.get("images")
-    if not isinstance(images, list) or not any(isinstance(each, dict) for each in images):
+    if not isinstance(images, list) or not any(isinstance(image, dict) for image in images):
         return values, ()
-    inside = [each if isinstance(each, dict) else None for each in images]
+    inside = [image if isinstance(image, dict) else None for image in images]
     names = [
         name if cell is None else cell.get("path") or f"image-{number}"
         for number, (name, cell) in enumerate(zip(images, inside, strict=True))
@@ -299,8 +299,8 @@ def table_record(values: dict[str, Any], place: str) -> Record:
     relations = values.get("relations")
     if isinstance(relations, list) and all(isinstance(pair, tuple) for pair in relations):  # a map
         values["relations"] = dict(relations)
-    elif isinstance(relations, list) and all(isinstance(each, dict) and [*each] == RELATION for each in relations):
-        values["relations"] = {each["relation"]: each["holds"] for each in relations}
+    elif isinstance(relations, list) and all(isinstance(r, dict) and [*r] == RELATION for r in relations):
+        values["relations"] = {relation["relation"]: relation["holds"] for relation in relations}
     return parse_row(values, place)
 
 

@@ -144,11 +144,11 @@ class Tar:
         for name in self._members:
             folder, last = str(PurePosixPath(name).parent), PurePosixPath(name).name
             stem, _, suffix = last.partition(".")
-            own = stem if folder == "." else f"{folder}/{stem}"
-            if own != key:
+            sample_key = stem if folder == "." else f"{folder}/{stem}"
+            if sample_key != key:
                 if key is not None and parts:
                     yield key, parts
-                key, parts = own, {}
+                key, parts = sample_key, {}
             parts[suffix] = name
         if key is not None and parts:
             yield key, parts
@@ -256,15 +256,15 @@ def sample_page(members: Members, key: str, parts: Mapping[str, str], place: str
 def _values(members: Members, key: str, parts: Mapping[str, str], values: dict[str, Any]) -> dict[str, Any]:
     images = [name for suffix, name in parts.items() if is_picture(suffix)]
     if "sentences" in values:
-        if isinstance(named := values.get("images"), list):
+        if isinstance(names := values.get("images"), list):
             images = [
-                parts.get(name, name) if isinstance(name, str) and name not in members else name for name in named
+                parts.get(name, name) if isinstance(name, str) and name not in members else name for name in names
             ]
             values = values | {"images": images}
-        others = {name: value for name, value in values.items() if name not in Row.model_fields}
+        other_values = {name: value for name, value in values.items() if name not in Row.model_fields}
         columns = {name: value for name, value in values.items() if name in Row.model_fields}
-        if others and isinstance(meta := columns.get("meta", {}), dict):
-            columns["meta"] = {"sample": others, **meta}
+        if other_values and isinstance(meta := columns.get("meta", {}), dict):
+            columns["meta"] = {"sample": other_values, **meta}
         return {"id": key, "images": images, **columns}
     if "txt" not in parts:
         raise ValueError("neither a .txt nor a .json with sentences, or with texts and images")
