@@ -349,7 +349,7 @@ def attention(
             longest = max((len(each.word) + 2 for each in words), default=0)
             highest = max((each.weight for each in words), default=1)
             for each in words:
-                shown = each.word if each.known else f"({each.word})"
+                shown = each.word if each.in_vocabulary else f"({each.word})"
                 say(f"{shown:{longest}} {each.weight:5.2f} {'█' * round(BAR * each.weight / highest)}".rstrip())
             say()
 

@@ -19,19 +19,19 @@ def search(image):
 
 
 def words(text):
-    return [WordWeight("once", known=True, weight=0.2), WordWeight("upon", known=False, weight=0.8)]
+    return [WordWeight("once", in_vocabulary=True, weight=0.2), WordWeight("upon", in_vocabulary=False, weight=0.8)]
 
 
 def test_what_each_model_finds(search):
     asked = ask([search, search._replace(model="other")], {1: ("Story",), 2: ()}, {"mine": words}, count=2)
-    assert [(each.number, each.relations, [found.model for found in each.found]) for each in asked] == [
+    assert [(each.number, each.relations, [ranking.model for ranking in each.results]) for each in asked] == [
         (1, ("Story",), ["mine", "other"]), (2, (), ["mine", "other"]),
     ]  # fmt: skip
-    first = asked[0].found[0]
+    first = asked[0].results[0]
     assert (first.images, first.similarities, first.rank) == ((0, 1), (0.5, 0.4), 2)
-    assert asked[1].found[0].rank == 2.5  # all are equal
+    assert asked[1].results[0].rank == 2.5  # all are equal
     assert first.words == words("")
-    assert asked[0].found[1].words == []
+    assert asked[0].results[1].words == []
 
 
 def test_the_page_shows_pictures_relations_and_weights(search):

@@ -170,7 +170,7 @@ def test_every_rule_drops_what_it_is_about(tree):
             ("more than 40 images or 40 captions", "Talky"),
         ]
     )
-    counts = {count.what: (count.found, count.published) for count in report.counts}
+    counts = {count.name: (count.number, count.published) for count in report.counts}
     assert counts["posts to r/DIY"] == (13, 241_000)
     assert counts["posts with a score of at least 25"] == (11, None)
     assert counts["different albums of imgur that they link"] == (9, None)

@@ -24,7 +24,7 @@ def built(output, source, *, workers=1, **wanted):
 
 
 def counts(report):
-    return {count.what: count.found for count in report.counts}
+    return {count.name: count.number for count in report.counts}
 
 
 def number(image):

@@ -55,7 +55,7 @@ def test_documents_labels_splits_and_features(source, tmp_path):
     assert table.look_up(["a2"])[0].tolist() == [[6.0, 7.0]]
     assert check_corpus(tmp_path / "out/c.jsonl").problems == ()
     assert report.dropped == {"document cannot be read": 1}
-    counts = {count.what: (count.found, count.published) for count in report.counts}
+    counts = {count.name: (count.number, count.published) for count in report.counts}
     assert counts["documents in the source"] == (4, None)
     assert counts["documents: train"] == (1, 25_000)
     assert counts["links per 100 possible links"] == (38, 5)

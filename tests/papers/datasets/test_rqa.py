@@ -34,7 +34,7 @@ def build(source, output, *, workers=1, **given):
 
 
 def counts(report):
-    return {count.what: count.found for count in report.counts}
+    return {count.name: count.number for count in report.counts}
 
 
 def test_recipes_become_documents(tmp_path):
@@ -93,7 +93,7 @@ def test_recipes_become_documents(tmp_path):
         "images per document: most": 3,
         "links per 100 possible links": 46,  # 6 of 13
     }
-    published = {count.what: count.published for count in report.counts if count.published}
+    published = {count.name: count.published for count in report.counts if count.published}
     assert published["train.json: questions"] == 29_600
     assert published["val.json: different recipes"] == 983
     assert [published[f"documents: {split}"] for split in ("train", "validation", "test")] == [6502, 946, 878]

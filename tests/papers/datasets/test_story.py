@@ -51,7 +51,7 @@ def test_names_are_anonymised_as_in_the_papers_figure():
 
 
 def counts(report):
-    return {count.what: count.found for count in report.counts}
+    return {count.name: count.number for count in report.counts}
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_a_story_becomes_a_document(source, tmp_path):
         "images per document: median": 5,
         "links per 100 possible links": 20,
     }
-    published = {count.what: (count.published, count.rounding) for count in report.counts if count.published}
+    published = {count.name: (count.published, count.rounding) for count in report.counts if count.published}
     assert published["documents: train"] == (22_000, 1000)
     assert published["different images"] == (47_000, 1000)
     assert published["links per 100 possible links"] == (20, 1)

@@ -143,7 +143,7 @@ def test_every_rule_drops_what_it_is_about(tree):
             ("article that cannot be read", "2/7.xml"),
         ]
     )
-    counts = {count.what: (count.found, count.published) for count in report.counts}
+    counts = {count.name: (count.number, count.published) for count in report.counts}
     assert counts["pictures in the metadata"] == (19, 237_434)
     assert counts["English articles"] == (7, None)
     assert counts["articles with 3 pictures in the collection"] == (5, None)

@@ -94,7 +94,7 @@ def environment(job, send):
 def test_no_more_processes_than_asked_for_run_at_a_time(tmp_path):
     watch = Seen()
     jobs = [(key, key) for key in "abcd"]
-    assert run_jobs(jobs, tell, at_once=2, logs=tmp_path / "logs", watch=watch) == {}
+    assert run_jobs(jobs, tell, processes=2, logs=tmp_path / "logs", watch=watch) == {}
     running = most = 0
     for _, what in watch.told:
         running += {"started": 1, None: -1}.get(what, 0)
@@ -109,7 +109,7 @@ def test_no_more_processes_than_asked_for_run_at_a_time(tmp_path):
 def test_one_that_fails_does_not_stop_the_others(tmp_path):
     keys = ["told", "good", "raised", "killed", "silent"]
     watch = Seen()
-    failed = run_jobs([(key, key) for key in keys], fail, at_once=1, logs=tmp_path / "logs", watch=watch)
+    failed = run_jobs([(key, key) for key in keys], fail, processes=1, logs=tmp_path / "logs", watch=watch)
     assert set(failed) == {"told", "raised", "killed", "silent"}
     assert failed["told"] == "no memory"
     assert "ValueError: what is this" in failed["raised"]
@@ -124,7 +124,7 @@ def test_one_that_fails_does_not_stop_the_others(tmp_path):
 def test_an_interruption_ends_all_processes_at_once(tmp_path):
     jobs = [(key, (key, tmp_path)) for key in ("first", "second")]
     with pytest.raises(KeyboardInterrupt):
-        run_jobs(jobs, wait, at_once=2, logs=tmp_path / "logs", watch=Seen(stop=True))
+        run_jobs(jobs, wait, processes=2, logs=tmp_path / "logs", watch=Seen(stop=True))
     assert multiprocessing.active_children() == []
     told = [path for path in (tmp_path / "first", tmp_path / "second") if path.exists()]
     assert told  # at least the one that told of its epoch
@@ -181,6 +181,6 @@ def test_a_process_has_its_share_of_threads(tmp_path, monkeypatch):
     for name in cores.OF_LIBRARIES:
         monkeypatch.delenv(name, raising=False)
     watch = Seen()
-    run_jobs([("a", None)], environment, at_once=2, logs=tmp_path / "logs", watch=watch)
+    run_jobs([("a", None)], environment, processes=2, logs=tmp_path / "logs", watch=watch)
     assert ("a", 3.0) in watch.told
     assert "OMP_NUM_THREADS" not in os.environ

@@ -180,7 +180,7 @@ def _versions(group: Group, photos: Sequence[Photo], pool: Sequence[str], shape:
 
 
 def _distractors(rng: random.Random, pool: Sequence[str], caption_words: set[str], count: int, name: str) -> list[str]:
-    """Return random captions with words of their own, none of ``caption_words``; ``CorpusError`` if there are too few."""
+    """Return random captions without those of ``caption_words``, each once; ``CorpusError`` if there are too few."""
     chosen: dict[str, str] = {}
     for _ in range(20 * count):  # nearly always enough, and never slow however large the pool is
         if len(chosen) == count:

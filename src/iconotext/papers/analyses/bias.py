@@ -72,21 +72,21 @@ def some_linked(documents: Iterable[Document], most: int, *, seed: int = 0) -> l
     Only the sample is in memory (reservoir sampling).
     """
     random = np.random.default_rng(seed)
-    kept: list[tuple[int, Document]] = []
-    seen = 0
+    sample: list[tuple[int, Document]] = []
+    position = 0
     for document in documents:
         if not document.links or not document.images:
             continue
-        if len(kept) < most:
-            kept.append((seen, document))
-        elif (place := int(random.integers(seen + 1))) < most:
-            kept[place] = (seen, document)
-        seen += 1
-    if not kept:
+        if len(sample) < most:
+            sample.append((position, document))
+        elif (place := int(random.integers(position + 1))) < most:
+            sample[place] = (position, document)
+        position += 1
+    if not sample:
         raise CorpusError(
             "no document has gold links, which say what a negative is: name a corpus, or a split, that has"
         )
-    return [document for _, document in sorted(kept, key=lambda each: each[0])]
+    return [document for _, document in sorted(sample, key=lambda pair: pair[0])]
 
 
 def image_vectors(documents: Iterable[Document], source: ImageSource) -> Iterator[ImageVectors]:
@@ -96,13 +96,13 @@ def image_vectors(documents: Iterable[Document], source: ImageSource) -> Iterato
         The vectors of each document with any readable image.
     """
     for document in documents:
-        seen = source.features_of(document.images)
-        rows = [row for row, problem in enumerate(seen.features.problems) if problem is None]
-        places = {seen.numbers[row]: place for place, row in enumerate(rows)}
+        image_features = source.features_of(document.images)
+        rows = [row for row, problem in enumerate(image_features.features.problems) if problem is None]
+        places = {image_features.numbers[row]: place for place, row in enumerate(rows)}
         if places:
             links = tuple((sentence, places[number]) for sentence, number in document.links or () if number in places)
             names = tuple(_name(document, number) for number in places)
-            yield ImageVectors(document.id, seen.features.pooled[rows], names, links)
+            yield ImageVectors(document.id, image_features.features.pooled[rows], names, links)
 
 
 def negative_distances(documents: Sequence[ImageVectors], *, batch: int = BATCH, seed: int = 0) -> Distances:
@@ -128,19 +128,19 @@ def negative_distances(documents: Sequence[ImageVectors], *, batch: int = BATCH,
         for number, far, near, pairs in zip(numbers.tolist(), *_of_batch(together), strict=True):
             training[number], evaluation[number] = far, near
             golds += pairs
-    found = Distances(
+    distances = Distances(
         np.concatenate(training),
         np.concatenate(evaluation),
-        np.array([len(each) for each in training]),
-        np.array([len(each) for each in evaluation]),
+        np.array([len(values) for values in training]),
+        np.array([len(values) for values in evaluation]),
         golds,
     )
-    if not ((found.training_counts > 0) & (found.evaluation_counts > 0)).any():
+    if not ((distances.training_counts > 0) & (distances.evaluation_counts > 0)).any():
         raise CorpusError(
             "no document has a sentence with a gold image, another image in the document, and images of other "
             "documents: the bias needs gold links in documents of several images"
         )
-    return found
+    return distances
 
 
 def _name(document: Document, number: int) -> str:
@@ -151,15 +151,15 @@ def _name(document: Document, number: int) -> str:
 
 def _check(documents: Sequence[ImageVectors]) -> None:
     dim = documents[0].vectors.shape[-1]
-    for each in documents:
-        images = len(each.names)
-        if each.vectors.shape != (images, dim):
-            raise ShapeError(f"document {each.id!r}: vectors {each.vectors.shape}, expected ({images}, {dim})")
-        if not np.isfinite(each.vectors).all():
-            raise ShapeError(f"document {each.id!r}: a feature is not a number")
-        for sentence, image in each.links:
+    for document in documents:
+        images = len(document.names)
+        if document.vectors.shape != (images, dim):
+            raise ShapeError(f"document {document.id!r}: vectors {document.vectors.shape}, expected ({images}, {dim})")
+        if not np.isfinite(document.vectors).all():
+            raise ShapeError(f"document {document.id!r}: a feature is not a number")
+        for sentence, image in document.links:
             if sentence < 0 or not 0 <= image < images:
-                raise ShapeError(f"document {each.id!r}: link ({sentence}, {image}) leads out of its {images} images")
+                raise ShapeError(f"document {document.id!r}: link ({sentence}, {image}) leaves its {images} images")
 
 
 def _of_batch(
@@ -168,26 +168,26 @@ def _of_batch(
     """Return for each document its distances to other documents, to its own images, and its number of gold pairs."""
     from scipy.spatial.distance import cdist
 
-    counts = [len(each.names) for each in documents]
+    counts = [len(d.names) for d in documents]
     owners = np.repeat(np.arange(len(documents)), counts)
-    vectors = np.concatenate([np.asarray(each.vectors, np.float64) for each in documents])
+    vectors = np.concatenate([np.asarray(d.vectors, np.float64) for d in documents])
     starts = np.cumsum([0, *counts])
-    names = [set(each.names) for each in documents]
+    names = [set(d.names) for d in documents]
     training, evaluation, golds = [], [], []
-    for number, each in enumerate(documents):
+    for number, document in enumerate(documents):
         to_all = cdist(vectors[starts[number] : starts[number + 1]], vectors)
-        strangers = np.array([other != number and not names[number] & names[other] for other in range(len(documents))])
-        outside, own = strangers[owners], to_all[:, starts[number] : starts[number + 1]]
+        negatives = np.array([other != number and not names[number] & names[other] for other in range(len(documents))])
+        outside, to_own = negatives[owners], to_all[:, starts[number] : starts[number + 1]]
         far, near, pairs = [np.zeros(0)], [np.zeros(0)], 0
         linked: dict[int, set[int]] = {}
-        for sentence, image in each.links:
+        for sentence, image in document.links:
             linked.setdefault(sentence, set()).add(image)
         for images in linked.values():
-            shown = {each.names[image] for image in images}
-            others = np.array([name not in shown for name in each.names])
+            linked_names = {document.names[image] for image in images}
+            unlinked = np.array([name not in linked_names for name in document.names])
             for image in sorted(images):
                 far.append(to_all[image, outside])
-                near.append(own[image, others])
+                near.append(to_own[image, unlinked])
                 pairs += 1
         training.append(np.concatenate(far))
         evaluation.append(np.concatenate(near))
@@ -276,13 +276,13 @@ def measure(distances: Distances, *, resamplings: int = RESAMPLINGS, seed: int =
         warnings.simplefilter("ignore")  # if the exact p value is not available, scipy uses the asymptotic one
         test = ks_2samp(far, near)
         wins = mannwhitneyu(far, near, method="asymptotic").statistic
-    both = (distances.training_counts > 0) & (distances.evaluation_counts > 0)
-    paired = (_means(far, distances.training_counts) - _means(near, distances.evaluation_counts))[both]
+    defined = (distances.training_counts > 0) & (distances.evaluation_counts > 0)
+    paired = (_means(far, distances.training_counts) - _means(near, distances.evaluation_counts))[defined]
     ends = bootstrap_intervals(paired[:, None], np.ones((len(paired), 1)), resamplings=resamplings, seed=seed)[0]
     edges = np.histogram_bin_edges(np.concatenate([far, near]), BINS)
     deviation = np.sqrt((far.var() * len(far) + near.var() * len(near)) / max(len(far) + len(near) - 2, 1))
     return Bias(
-        documents=int(both.sum()),
+        documents=int(defined.sum()),
         golds=distances.golds,
         training=_distribution(far),
         evaluation=_distribution(near),
@@ -295,8 +295,8 @@ def measure(distances: Distances, *, resamplings: int = RESAMPLINGS, seed: int =
         p_documents=permutation_p(paired, seed=seed),
         edges=tuple(edges.tolist()),
         histogram={
-            name: tuple(np.histogram(each, edges)[0].tolist())
-            for name, each in (("training", far), ("evaluation", near))
+            name: tuple(np.histogram(values, edges)[0].tolist())
+            for name, values in (("training", far), ("evaluation", near))
         },
     )
 
@@ -304,8 +304,8 @@ def measure(distances: Distances, *, resamplings: int = RESAMPLINGS, seed: int =
 def bias_grid(bias: Bias) -> Grid:
     """Make a table of the distances."""
     rows = [
-        [name, f"{each.count:,}", f"{each.mean:.2f}", f"{each.deviation:.2f}", *(f"{q:.2f}" for q in each.quartiles)]
-        for name, each in (("training", bias.training), ("evaluation", bias.evaluation))
+        [name, f"{side.count:,}", f"{side.mean:.2f}", f"{side.deviation:.2f}", *(f"{q:.2f}" for q in side.quartiles)]
+        for name, side in (("training", bias.training), ("evaluation", bias.evaluation))
     ]
     columns = ["negatives of", "distances", "mean", "deviation", "lower quartile", "median", "upper quartile"]
     return Grid("L2 distances between gold and negative images", columns, rows, in_words(bias))
@@ -314,7 +314,7 @@ def bias_grid(bias: Bias) -> Grid:
 def in_words(bias: Bias) -> list[str]:
     """Describe the result in about three sentences."""
     effect = "–" if bias.cohen_d is None else f"{bias.cohen_d:.2f}"
-    said = [
+    sentences = [
         f"Two-sample Kolmogorov–Smirnov test: D = {bias.ks:.3f}, {_p(bias.p)} (published: p < 0.01). It takes all "
         "distances for independent, which those of one document are not.",
         f"A distance in training is larger than one in evaluation in {100 * bias.larger:.1f} % of all pairs of them "
@@ -322,7 +322,7 @@ def in_words(bias: Bias) -> list[str]:
         f"Mean over {bias.documents:,} documents of the difference of their mean distances: {bias.difference:.2f} "
         f"({bias.interval[0]:.2f} to {bias.interval[1]:.2f}), paired permutation test {_p(bias.p_documents)}.",
     ]
-    return [re.sub(r"(?<![\w.])-(?=\d)", "−", sentence) for sentence in said]
+    return [re.sub(r"(?<![\w.])-(?=\d)", "−", sentence) for sentence in sentences]
 
 
 def write_distances(bias: Bias, path: Path, *, force: bool = False) -> None:

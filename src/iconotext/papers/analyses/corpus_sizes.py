@@ -45,33 +45,33 @@ def write_sizes(corpora: Mapping[str, CorpusStats], path: Path, *, force: bool =
     write_figure(draw, path, width=7.6, height=2.6 * len(corpora), force=force)
 
 
-def _panel(axes: Axes, sizes: Sizes, what: str, colour: str) -> None:
+def _panel(axes: Axes, sizes: Sizes, noun: str, colour: str) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    found = bins(sizes.histogram, BARS)
-    width = next((each.high - each.low + 1 for each in found if each.high is not None), 1)
+    bars = bins(sizes.histogram, BARS)
+    width = next((bar.high - bar.low + 1 for bar in bars if bar.high is not None), 1)
     shift = 0 if width > 1 else -0.5  # bars of one size stand over its number, others between two numbers
     axes.bar(
-        [each.low + shift for each in found],
-        [each.count for each in found],
+        [bar.low + shift for bar in bars],
+        [bar.count for bar in bars],
         width=0.92 * width,
         align="edge",
-        color=[colour if each.high is not None else f"{colour}80" for each in found],
+        color=[colour if bar.high is not None else f"{colour}80" for bar in bars],
     )
-    low, end = (found[0].low, found[-1].low) if found else (0, 1)
+    low, end = (bars[0].low, bars[-1].low) if bars else (0, 1)
     ticks = [tick for tick in MaxNLocator(nbins=TICKS, integer=True).tick_values(low, end) if low <= tick <= end]
     labels = [f"{tick:g}" for tick in ticks]
-    if found and found[-1].high is None:  # its bar is as wide as the others, however far its sizes go
+    if bars and bars[-1].high is None:  # its bar is as wide as the others, however far its sizes go
         near = [i for i, tick in enumerate(ticks) if tick > end - (end - low) / TICKS]
         ticks = [*ticks[: min(near, default=len(ticks))], end + width / 2 + shift]
-        labels = [*labels[: len(ticks) - 1], found[-1].label]
+        labels = [*labels[: len(ticks) - 1], bars[-1].label]
     axes.set_xticks(ticks, labels)
-    axes.set_ylim(bottom=0, top=None if found else 1)
-    if len(found) < FEW:  # a lonely bar is no wall
+    axes.set_ylim(bottom=0, top=None if bars else 1)
+    if len(bars) < FEW:  # a lonely bar is no wall
         middle = (low + end + width) / 2 + shift
         axes.set_xlim(middle - FEW * width / 2, middle + FEW * width / 2)
     axes.set_title(f"median {sizes.median:g}, mean {sizes.mean:.1f}, max {sizes.max:,}", loc="right", fontsize=8)
-    axes.set_xlabel(f"{what} per document")
+    axes.set_xlabel(f"{noun} per document")
     axes.set_ylabel("documents")
     axes.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")

@@ -40,7 +40,7 @@ class Curve:
 
     def as_dict(self) -> dict[str, object]:
         """For JSON; what was not logged is None."""
-        values = {name: [None if math.isnan(each) else each for each in found] for name, found in self.values.items()}
+        values = {name: [None if math.isnan(v) else v for v in series] for name, series in self.values.items()}
         return {"model": self.name, "epochs": list(self.epochs), **values}
 
 
@@ -157,32 +157,32 @@ def read_sampling(folder: Path) -> Curve:
     """The shares of gold links by epoch; see ``Sampling``."""
     from iconotext.train.validate import Sampling
 
-    found = read_log(folder, Sampling._fields)
-    if any(math.isnan(share) for shares in found.values.values() for share in shares):
+    curve = read_log(folder, Sampling._fields)
+    if any(math.isnan(share) for shares in curve.values.values() for share in shares):
         raise CorpusError(
             f"{folder}: nothing was counted while it was trained: its training documents have no gold links, or it "
             "samples pairs at random, or has them given"
         )
-    return found
+    return curve
 
 
-def sampling_grid(found: Sequence[Curve]) -> Grid:
+def sampling_grid(curves: Sequence[Curve]) -> Grid:
     """Make a table of the first and the last epoch of each run."""
     from iconotext.train.validate import SAMPLE, Sampling
 
     rows = [
-        [f"{each.name}, epoch {each.epochs[at]}", *(percent(each.values[name][at], 1) for name in Sampling._fields)]
-        for each in found
-        for at in ((0, -1) if len(each.epochs) > 1 else (0,))
+        [f"{curve.name}, epoch {curve.epochs[at]}", *(percent(curve.values[name][at], 1) for name in Sampling._fields)]
+        for curve in curves
+        for at in ((0, -1) if len(curve.epochs) > 1 else (0,))
     ]
     note = f"Means over up to {SAMPLE} training documents with gold links, which training itself does not see."
     columns = ["gold links among", "likely links (TK)", "unlikely links (NegTK)", "all pairs"]
     return Grid("", columns, rows, [note])
 
 
-def write_sampling(found: Sequence[Curve], path: Path, *, force: bool = False) -> None:
+def write_sampling(curves: Sequence[Curve], path: Path, *, force: bool = False) -> None:
     """Draw a panel for each run; see ``write_panels``."""
-    write_panels(found, _sampling_panel, path, force=force)
+    write_panels(curves, _sampling_panel, path, force=force)
 
 
 def _sampling_panel(axes: Axes, curve: Curve) -> None:

@@ -82,26 +82,26 @@ def named_results(paths: Sequence[Path]) -> dict[str, Evaluation]:
     return {name: results.evaluation for name, results in zip(names, read.values(), strict=True)}
 
 
-def lowest(found: list[Correlation]) -> Correlation | None:
+def lowest(correlations: list[Correlation]) -> Correlation | None:
     """The pair with the lowest ρ; None if no pair has one."""
-    defined = [each for each in found if each.rho is not None]
-    return min(defined, key=lambda each: each.rho or 0.0, default=None)
+    defined = [c for c in correlations if c.rho is not None]
+    return min(defined, key=lambda c: c.rho or 0.0, default=None)
 
 
-def as_dict(found: list[Correlation]) -> dict[str, Any]:
+def as_dict(correlations: list[Correlation]) -> dict[str, Any]:
     """For JSON."""
-    least = lowest(found)
-    pairs = [{"models": [c.first, c.second], "spearman": c.rho, "documents": c.documents} for c in found]
+    least = lowest(correlations)
+    pairs = [{"models": [c.first, c.second], "spearman": c.rho, "documents": c.documents} for c in correlations]
     return {"pairs": pairs, "lowest": None if least is None else [least.first, least.second]}
 
 
-def correlation_grid(found: list[Correlation]) -> Grid:
+def correlation_grid(correlations: list[Correlation]) -> Grid:
     """Make a table of the correlations; the lowest of several is bold."""
-    least = lowest(found) if len(found) > 1 else None
+    least = lowest(correlations) if len(correlations) > 1 else None
     rows = []
-    for each in found:
-        rho = "–" if each.rho is None else f"{each.rho:.3f}"
-        rows.append([f"{each.first}, {each.second}", [Bold(rho) if each is least else rho], f"{each.documents:,}"])
+    for c in correlations:
+        rho = "–" if c.rho is None else f"{c.rho:.3f}"
+        rows.append([f"{c.first}, {c.second}", [Bold(rho) if c is least else rho], f"{c.documents:,}"])
     return Grid("", ["Models", "Spearman's ρ", "Documents"], rows)
 
 
@@ -163,21 +163,21 @@ def explained_by_spread(
         after: The same for the other model, documents in the same order; only common seeds are used.
     """
     features = np.asarray(spreads, np.float64).reshape(-1, 2)
-    common = [each for each in before if each in after]
+    common = [key for key in before if key in after]
     if not common:
         raise CorpusError("the two models have no seed in common, so there is nothing to compare")
-    sides = [np.array([side[each] for each in common], np.float64) for side in (before, after)]
+    sides = [np.array([side[key] for key in common], np.float64) for side in (before, after)]
     if any(side.shape != (len(common), len(features)) for side in sides):
         raise ShapeError(f"AUCs {sides[0].shape} and {sides[1].shape} for {len(features)} documents")
     if len(features) < FEWEST:
         raise CorpusError(f"{len(features)} documents are too few to explain their AUC: take at least {FEWEST}")
 
     def shares(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.array([[r2(each, features, counts) for each in side] for side in sides]).transpose(1, 2, 0)
+        return np.array([[r2(targets, features, counts) for targets in side] for side in sides]).transpose(1, 2, 0)
 
     one, other = shares(np.ones((1, len(features))))[:, 0].mean(axis=0).tolist()
     first, second = drawn_anew(shares, *sides[0].shape, resamplings=resamplings, seed=seed).T
-    before_, after_, gain = (as_interval(interval_ends(each)) for each in (first, second, second - first))
+    before_, after_, gain = (as_interval(interval_ends(draws)) for draws in (first, second, second - first))
     return Explained(one, other, before_, after_, other - one, gain, len(features), len(common))
 
 
@@ -226,23 +226,23 @@ class Spread:
 
 def spreads(documents: Iterable[Document], encoder: Encoder) -> Iterator[Spread]:
     """The spread of each document with at least two readable images."""
-    for document in filter(lambda each: each.sentences, documents):
+    for document in filter(lambda d: d.sentences, documents):
         images, sentences = vectors_seen(document, encoder)
         if len(images) > 1:
             yield Spread(document.id, spread(images), spread(sentences))
 
 
-def by_level(found: Sequence[Spread], count: int) -> list[tuple[str, Spread]]:
+def by_level(spreads: Sequence[Spread], count: int) -> list[tuple[str, Spread]]:
     """``count`` documents each of the highest, middle and lowest spread, each once; ``CorpusError`` for none."""
-    if not found:
+    if not spreads:
         raise CorpusError("no document has two pictures that can be seen, so none has a spread")
-    ordered = sorted(found, key=lambda each: (-each.both, each.id))
+    ordered = sorted(spreads, key=lambda spread: (-spread.both, spread.id))
     middle = max(0, (len(ordered) - count) // 2)
     places = (range(count), range(middle, middle + count), range(len(ordered) - count, len(ordered)))
     chosen: dict[str, tuple[str, Spread]] = {}
-    for level, own in zip(LEVELS, places, strict=True):
-        for each in (ordered[place] for place in own if 0 <= place < len(ordered)):
-            chosen.setdefault(each.id, (level, each))
+    for level, positions in zip(LEVELS, places, strict=True):
+        for document in (ordered[place] for place in positions if 0 <= place < len(ordered)):
+            chosen.setdefault(document.id, (level, document))
     return list(chosen.values())
 
 
@@ -330,7 +330,7 @@ def explain(
     spreads = np.array(
         [[spread(images), spread(texts)] for images, texts in zip(image_vectors, sentence_vectors, strict=True)]
     )
-    contents = [reduced([each.mean(axis=0) for each in side], dimensions) for side in (image_vectors, sentence_vectors)]
+    contents = [reduced([v.mean(axis=0) for v in side], dimensions) for side in (image_vectors, sentence_vectors)]
     nothing = _fit(target, spreads[:, :0])
     by_spread = _fit(target, spreads)
     by_both = _fit(target, np.hstack([spreads, *contents]))
@@ -375,23 +375,23 @@ def reduced(means: Sequence[Floats], dimensions: int) -> NDArray[np.float64]:
     return components
 
 
-def difficulty_grid(found: Difficulty) -> Grid:
+def difficulty_grid(result: Difficulty) -> Grid:
     """Make a table of the regressions."""
     rows = [
-        [name, percent(each.r2, 1), percent(each.adjusted_r2, 1), _number(each.f, ".2f"), _number(each.p, ".2g"),
-         f"{each.features}"]
-        for name, each in (
-            ("image spread", found.image_spread),
-            ("text spread", found.text_spread),
-            ("image + text spread", found.spread),
-            ("spread + content", found.content),
+        [name, percent(fit.r2, 1), percent(fit.adjusted_r2, 1), _number(fit.f, ".2f"), _number(fit.p, ".2g"),
+         f"{fit.features}"]
+        for name, fit in (
+            ("image spread", result.image_spread),
+            ("text spread", result.text_spread),
+            ("image + text spread", result.spread),
+            ("spread + content", result.content),
         )
     ]  # fmt: skip
     note = (
-        f"{counted(found.documents, 'document')}. Content, added to spread: F = {_number(found.added_f, '.2f')}, "
-        f"p = {_number(found.added_p, '.2g')}. "
-        f"One unit of spread changes the AUC by {100 * found.coefficients['image']:+.1f} points (images) and "
-        f"{100 * found.coefficients['text']:+.1f} points (text)."
+        f"{counted(result.documents, 'document')}. Content, added to spread: F = {_number(result.added_f, '.2f')}, "
+        f"p = {_number(result.added_p, '.2g')}. "
+        f"One unit of spread changes the AUC by {100 * result.coefficients['image']:+.1f} points (images) and "
+        f"{100 * result.coefficients['text']:+.1f} points (text)."
     )
     return Grid("", ["AUC explained by", "R²", "adjusted", "F", "p", "features"], rows, [note])
 
@@ -400,7 +400,7 @@ class _Fit(NamedTuple):
     """A least squares fit: constant and weights, residual sum of squares, varying features, degrees of freedom."""
 
     weights: NDArray[np.floating]
-    rest: float
+    residual: float
     features: int
     freedom: int
 
@@ -408,14 +408,14 @@ class _Fit(NamedTuple):
 def _fit(target: NDArray[np.float64], features: NDArray[np.float64]) -> _Fit:
     design = np.column_stack([np.ones(len(target)), features])
     weights, _, rank, _ = np.linalg.lstsq(design, target, rcond=None)
-    rest = float(np.square(target - design @ weights).sum())
-    return _Fit(weights, rest, int(rank) - 1, len(target) - int(rank))
+    residual = float(np.square(target - design @ weights).sum())
+    return _Fit(weights, residual, int(rank) - 1, len(target) - int(rank))
 
 
 def _regression(fit: _Fit, constant: _Fit) -> Regression:
     if fit.features == 0:
         return Regression(0.0, 0.0, None, None, 0)
-    left = fit.rest / constant.rest
+    left = fit.residual / constant.residual
     f, p = _added(fit, constant)
     return Regression(1 - left, 1 - left * constant.freedom / fit.freedom, f, p, fit.features)
 
@@ -427,7 +427,7 @@ def _added(large: _Fit, small: _Fit) -> tuple[float | None, float | None]:
     more = large.features - small.features
     if not more:
         return None, None
-    explained, left = (small.rest - large.rest) / more, large.rest / large.freedom
+    explained, left = (small.residual - large.residual) / more, large.residual / large.freedom
     f = explained / left if left > 0 else math.inf
     return f if math.isfinite(f) else None, float(f_distribution.sf(f, more, large.freedom))
 
@@ -472,11 +472,11 @@ def corpus_difficulty(
         **settings.model_dump(exclude={"dimensions"}),
         texts=(sentence.text for document in read_corpus(corpus) for sentence in document.sentences),
     )
-    scored = {each.id for each in evaluation.defined}
-    documents = (each for each in read_corpus(corpus) if each.id in scored)
+    scored = {d.id for d in evaluation.defined}
+    documents = (d for d in read_corpus(corpus) if d.id in scored)
     vectors = document_vectors(evaluation, progress(documents), encoder)
-    found = explain(vectors.aucs, vectors.images, vectors.sentences, dimensions=settings.dimensions)
-    return found, vectors.left_out
+    difficulty = explain(vectors.aucs, vectors.images, vectors.sentences, dimensions=settings.dimensions)
+    return difficulty, vectors.left_out
 
 
 def vectors_seen(document: Document, encoder: Encoder) -> tuple[FloatMatrix, FloatMatrix]:
@@ -493,7 +493,7 @@ def document_vectors(evaluation: Evaluation, documents: Iterable[Document], enco
         documents: In any order; those without an AUC are skipped.
     """
     scored = {document.id: document for document in evaluation.defined}
-    found = DocumentVectors()
+    vectors = DocumentVectors()
     for document in documents:
         record = scored.pop(document.id, None)
         if record is None or record.auc is None:
@@ -505,14 +505,14 @@ def document_vectors(evaluation: Evaluation, documents: Iterable[Document], enco
             )
         images, sentences = vectors_seen(document, encoder)
         if not len(images):
-            found.left_out.append(document.id)
+            vectors.left_out.append(document.id)
             continue
-        found.aucs.append(record.auc)
-        found.images.append(images)
-        found.sentences.append(sentences)
+        vectors.aucs.append(record.auc)
+        vectors.images.append(images)
+        vectors.sentences.append(sentences)
     if scored:
         raise CorpusError(
             f"the corpus lacks {len(scored)} of the documents in the results, such as {next(iter(scored))!r}: name the "
             "corpus they were made from"
         )
-    return found
+    return vectors

@@ -38,7 +38,7 @@ class WordWeight(NamedTuple):
     """The weight of a word, 0 to 1, with sum 1 in a sentence. Unknown words share one vector."""
 
     word: str
-    known: bool
+    in_vocabulary: bool
     weight: float
 
 
@@ -125,13 +125,13 @@ def representative(evaluation: Evaluation, count: int) -> list[DocumentScores]:
     return sorted(evaluation.defined, key=lambda d: (abs((d.auc or 0.0) - mean), d.id))[:count]
 
 
-def shown_documents(wanted: Sequence[str], documents: Iterable[Document]) -> list[Document]:
+def shown_documents(identifiers: Sequence[str], documents: Iterable[Document]) -> list[Document]:
     """Find the documents with these ids, in order; ``CorpusError`` if one is missing."""
-    kept = {each.id: each for each in documents if each.id in set(wanted)}
-    missing = [identifier for identifier in wanted if identifier not in kept]
+    by_id = {d.id: d for d in documents if d.id in set(identifiers)}
+    missing = [identifier for identifier in identifiers if identifier not in by_id]
     if missing:
         raise CorpusError(f"there is no document {missing[0]!r} in the corpus, or in this split")
-    return [kept[identifier] for identifier in wanted]
+    return [by_id[identifier] for identifier in identifiers]
 
 
 def examples_of(
@@ -139,8 +139,8 @@ def examples_of(
 ) -> list[Example]:
     """Combine documents with a model's scores, in the same order, and the concepts that it reads, if any."""
     return [
-        Example(document, each.scores, score_document(*each).auc, main_concepts(source, document.images))
-        for document, each in zip(documents, scored, strict=True)
+        Example(document, item.scores, score_document(*item).auc, main_concepts(source, document.images))
+        for document, item in zip(documents, scored, strict=True)
     ]
 
 
@@ -164,15 +164,15 @@ def main_concepts(source: RegionSource | None, images: Sequence[Image]) -> list[
     """The most certain concepts of each image, over all its regions (Li 2021, Fig. 6)."""
     if source is None or source.concepts is None:
         return []
-    found = []
+    concepts = []
     for regions in source.regions(images):
         sure: Counter[str] = Counter()
         if not isinstance(regions, str):
             for concept, score in zip(regions.concepts.tolist(), regions.scores.tolist(), strict=True):
                 if concept >= 0:
                     sure[source.concepts[concept]] += score
-        found.append(tuple(name for name, _ in sure.most_common(CONCEPTS)))
-    return found
+        concepts.append(tuple(name for name, _ in sure.most_common(CONCEPTS)))
+    return concepts
 
 
 def strongest_edges(
@@ -230,8 +230,8 @@ def _part(example: Example) -> dict[str, Any]:
     low, high = (float(scores.min()), float(scores.max())) if scores.size else (0.0, 0.0)
     gold, chosen = set(document.links or ()), {(edge.sentence, edge.image) for edge in edges}
     words = {word for sentence in document.sentences for word in words_of(sentence.text)}
-    named = {name for names in example.concepts for name in names if words.issuperset(words_of(name))}
-    bridges = {word for name in named for word in words_of(name)}
+    mentioned = {name for names in example.concepts for name in names if words.issuperset(words_of(name))}
+    bridges = {word for name in mentioned for word in words_of(name)}
     return {
         "title": readable(title(document)),
         "identifier": readable(document.id),
@@ -251,7 +251,7 @@ def _part(example: Example) -> dict[str, Any]:
             {
                 "number": j,
                 "name": readable(document.images[j].source),
-                "concepts": [(readable(name), name in named) for name in (example.concepts or [()] * (j + 1))[j]],
+                "concepts": [(readable(name), name in mentioned) for name in (example.concepts or [()] * (j + 1))[j]],
                 "alt": readable(document.images[j].alt or document.images[j].caption or f"Picture {j + 1}"),
                 "embedded": embedded[j],
                 "linked": any(edge.image == j for edge in edges),
@@ -281,22 +281,22 @@ def _pieces(text: str, words: Container[str]) -> list[tuple[str, bool]]:
 
 
 def _unseen(pictures: Iterable[dict[str, Any]]) -> str | None:
-    seen = [picture["embedded"].uri is not None for picture in pictures]
-    if all(seen):
+    available = [picture["embedded"].uri is not None for picture in pictures]
+    if all(available):
         return None
-    if not any(seen):
+    if not any(available):
         return "No picture of these documents is at hand: their names stand for them."
-    return f"Pictures that are not at hand, {seen.count(False)} of {len(seen)}, are shown by their names."
+    return f"Pictures that are not at hand, {available.count(False)} of {len(available)}, are shown by their names."
 
 
 def _shown(document: Document, edges: Sequence[Edge]) -> tuple[list[int], list[int]]:
     """The sentences and pictures that fit on the page, in reading order; those with edges, then gold ones, first."""
     gold = sorted(document.links or ())
     images = [*(edge.image for edge in edges), *(image for _, image in gold), *range(len(document.images))]
-    kept = set(list(dict.fromkeys(images))[:MOST_IMAGES])
-    linked = [*(edge.sentence for edge in edges), *(sentence for sentence, image in gold if image in kept)]
+    chosen = set(list(dict.fromkeys(images))[:MOST_IMAGES])
+    linked = [*(edge.sentence for edge in edges), *(sentence for sentence, image in gold if image in chosen)]
     sentences = list(dict.fromkeys([*linked, *range(len(document.sentences))]))
-    return sorted(sentences[:MOST_SENTENCES]), sorted(kept)
+    return sorted(sentences[:MOST_SENTENCES]), sorted(chosen)
 
 
 def _line(edge: Edge, strongest: float, sentences: Sequence[int], images: Sequence[int]) -> dict[str, Any]:

@@ -89,21 +89,21 @@ def evaluate_object_detection(
     """
     class_vectors = encoded_classes(encoder)
 
-    def by_k(some: Iterable[Document]) -> dict[int, Evaluation]:
+    def by_k(part: Iterable[Document]) -> dict[int, Evaluation]:
         records: dict[int, list[DocumentScores]] = {k: [] for k in range(1, largest + 1)}
-        seen = there = 0
-        for document in some:
+        readable = total = 0
+        for document in part:
             scored, number = detected_in(document, encoder, class_vectors, largest)
-            there += len(document.images)
-            seen += number
+            total += len(document.images)
+            readable += number
             for k, scores in enumerate(scored, start=1):
                 records[k].append(score_document(document.id, scores, document.links))
-        if there and not seen:
+        if total and not readable:
             raise FeatureError(
-                f"object detection needs picture files, and none of the {there:,} pictures can be read; models that "
+                f"object detection needs picture files, and none of the {total:,} pictures can be read; models that "
                 "were trained on the features beside a corpus do without"
             )
-        return {k: Evaluation(tuple(found), resamplings, seed) for k, found in records.items()}
+        return {k: Evaluation(tuple(results), resamplings, seed) for k, results in records.items()}
 
     tested = by_k(documents)
     validated = by_k(validation)

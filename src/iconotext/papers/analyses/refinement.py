@@ -131,7 +131,7 @@ def tune_refinement(
             return refine(similarities(queries, images), relations, strength=strength, threshold=math.inf)
 
         refined = ranked(all_refined)
-        settings += [_setting(Refinement(strength, each), differences, plain, refined) for each in thresholds]
+        settings += [_setting(Refinement(strength, threshold), differences, plain, refined) for threshold in thresholds]
     ranks = np.concatenate([draw.ranks.mean for draw in plain])
     return Tuning(tuple(settings), min(settings, key=_goodness), differences, ranks, pool)
 
@@ -158,8 +158,8 @@ def _setting(
     ends = np.cumsum([len(draw.queries) for draw in plain])[:-1]
     metrics = retrieval(
         [
-            Draw(one.queries, other.ranks.where(some, one.ranks))
-            for one, other, some in zip(plain, refined, np.split(hard, ends), strict=True)
+            Draw(draw.queries, other.ranks.where(mask, draw.ranks))
+            for draw, other, mask in zip(plain, refined, np.split(hard, ends), strict=True)
         ]
     )
     return Setting(*refinement, float(hard.mean()), metrics)
@@ -182,7 +182,7 @@ def tuning_sections(tuning: Tuning) -> list[Section]:
     rows = []
     for strength in dict.fromkeys(setting.strength for setting in tried):
         ranks = [by_both[strength, threshold] for threshold in thresholds]
-        rows.append([f"{strength:g}", *(_median(each, bold=each is tuning.best) for each in ranks)])
+        rows.append([f"{strength:g}", *(_median(setting, bold=setting is tuning.best) for setting in ranks)])
     shares = [by_both[tried[0].strength, threshold].hard for threshold in thresholds]
     rows.append(["hard, %", *(f"{100 * share:.0f}" for share in shares)])
     compared = [_figures("not refined", plain)]

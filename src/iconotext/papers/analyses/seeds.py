@@ -55,12 +55,12 @@ def over_seeds(evaluations: Sequence[Evaluation]) -> Evaluation:
     if len(evaluations) == 1 or not evaluations[0].defined:
         return evaluations[0]
     aligned = _aligned(evaluations)
-    means = iter(np.mean([totals_and_weights(each)[0] for each in aligned], axis=0).tolist())
+    means = iter(np.mean([totals_and_weights(evaluation)[0] for evaluation in aligned], axis=0).tolist())
     documents = []
     for document in evaluations[0].documents:
         if document.undefined is None:
-            area, one, five, hits = next(means)
-            document = replace(document, auc=area, p1=one, p5=five, image_hits=hits)
+            area, p1, p5, hits = next(means)
+            document = replace(document, auc=area, p1=p1, p5=p5, image_hits=hits)
         documents.append(document)
     return replace(evaluations[0], documents=tuple(documents))
 
@@ -69,10 +69,10 @@ def spread_over_seeds(evaluations: Sequence[Evaluation]) -> dict[str, float | No
     """Return the sample standard deviation of each metric over the seeds; None for a single seed."""
     if len(evaluations) < 2:
         return dict.fromkeys(LINK_METRICS)
-    values = {metric: [each.means[metric] for each in evaluations] for metric in LINK_METRICS}
+    values = {metric: [evaluation.means[metric] for evaluation in evaluations] for metric in LINK_METRICS}
     return {
-        metric: None if None in each else float(np.std(np.array(each, np.float64), ddof=1))
-        for metric, each in values.items()
+        metric: None if None in column else float(np.std(np.array(column, np.float64), ddof=1))
+        for metric, column in values.items()
     }
 
 
@@ -85,27 +85,27 @@ def differences(
     draws both with replacement, the same ones for both models, and computes the difference. With few seeds such an
     interval is still too narrow: with three, the resampled variance is two thirds of the variance of seeds.
     """
-    common = [each for each in mine if each in theirs]
+    common = [seed for seed in mine if seed in theirs]
     if not common:
         raise CorpusError("the two models have no seed in common, so there is nothing to compare")
-    aligned = _aligned([*(mine[each] for each in common), *(theirs[each] for each in common)])
-    totals = np.array([totals_and_weights(each)[0] for each in aligned])
+    aligned = _aligned([*(mine[seed] for seed in common), *(theirs[seed] for seed in common)])
+    totals = np.array([totals_and_weights(evaluation)[0] for evaluation in aligned])
     weights = totals_and_weights(aligned[0])[1]
     by_seed = totals[: len(common)] - totals[len(common) :]  # (seeds, documents, metrics)
     mean = by_seed.mean(axis=0)
     only_documents = bootstrap_intervals(mean, weights, resamplings=resamplings, seed=seed)
-    both = (
+    ends = (
         interval_over_seeds(by_seed, weights, resamplings=resamplings, seed=seed) if len(common) > 1 else only_documents
     )
-    found, own = (_rounded(each.sum(axis=-2) / weights.sum(axis=0)) for each in (mean, by_seed))
-    signs = np.sign(own) == np.sign(found)
+    overall, per_seed = (_rounded(values.sum(axis=-2) / weights.sum(axis=0)) for values in (mean, by_seed))
+    signs = np.sign(per_seed) == np.sign(overall)
     return {
         metric: Difference(
-            float(found[i]),
-            as_interval(both[i]),
+            float(overall[i]),
+            as_interval(ends[i]),
             as_interval(only_documents[i]),
             len(common),
-            int(signs[:, i].sum()) if found[i] else 0,
+            int(signs[:, i].sum()) if overall[i] else 0,
         )
         for i, metric in enumerate(LINK_METRICS)
     }
@@ -128,7 +128,7 @@ def interval_over_seeds(
     """
 
     def means(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.stack([counts @ each for each in by_seed]) / (counts @ weights)
+        return np.stack([counts @ values for values in by_seed]) / (counts @ weights)
 
     return interval_ends(drawn_anew(means, *by_seed.shape[:2], resamplings=resamplings, seed=seed))
 
@@ -146,11 +146,11 @@ def drawn_anew(
     Args:
         figures: From (draws, documents), how often each document is drawn, to (seeds, draws, ...).
     """
-    shares, found, done = resampled_seeds(seeds, resamplings, seed), [], 0
+    shares, parts, start = resampled_seeds(seeds, resamplings, seed), [], 0
     for counts in resampled_counts(documents, resamplings, seed):
-        found.append(np.einsum("rs,sr...->r...", shares[done : done + len(counts)], figures(counts)))
-        done += len(counts)
-    return np.concatenate(found)
+        parts.append(np.einsum("rs,sr...->r...", shares[start : start + len(counts)], figures(counts)))
+        start += len(counts)
+    return np.concatenate(parts)
 
 
 def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -161,4 +161,4 @@ def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
 def _aligned(evaluations: Sequence[Evaluation]) -> list[Any]:
     """Return the documents with a defined AUC of each evaluation, in the order of the first."""
     first = matched(evaluations[0], evaluations[0])[0]
-    return [first, *(matched(evaluations[0], each)[1] for each in evaluations[1:])]
+    return [first, *(matched(evaluations[0], evaluation)[1] for evaluation in evaluations[1:])]

@@ -68,8 +68,8 @@ def best_images(
     """
     count = min(count, len(images))
     best, values = [np.zeros((0, count), np.intp)], [np.zeros((0, count))]
-    for some in chunks(len(queries), len(images)):
-        scores = np.asarray(score(queries[some], images), np.float64)
+    for chunk in chunks(len(queries), len(images)):
+        scores = np.asarray(score(queries[chunk], images), np.float64)
         order = np.argsort(-scores, axis=1, kind="stable")[:, :count]
         best.append(images[order])
         values.append(np.take_along_axis(scores, order, axis=1))
@@ -87,19 +87,19 @@ def chosen_queries(
     """
     names = dict.fromkeys(relation_name(name, pairs.relations) for name in relations)
     random = np.random.default_rng(seed)
-    found: dict[int, tuple[str, ...]] = {}
+    relations_of: dict[int, tuple[str, ...]] = {}
     for relation in names or (None,):
         if relation is None:
-            there = np.arange(len(pairs.ids))
+            candidates = np.arange(len(pairs.ids))
         else:
-            there = np.flatnonzero(pairs.labels[:, pairs.relations.index(relation)] == 1)
-        if not len(there):
+            candidates = np.flatnonzero(pairs.labels[:, pairs.relations.index(relation)] == 1)
+        if not len(candidates):
             raise CorpusError(f"no pair has the relation {relation}; there are {', '.join(pairs.relations) or 'none'}")
-        if count is not None and count < len(there):
-            there = random.choice(there, count, replace=False)
-        for number in there.tolist():
-            found[number] = (*found.get(number, ()), *(() if relation is None else (relation,)))
-    return dict(sorted(found.items()))
+        if count is not None and count < len(candidates):
+            candidates = random.choice(candidates, count, replace=False)
+        for number in candidates.tolist():
+            relations_of[number] = (*relations_of.get(number, ()), *(() if relation is None else (relation,)))
+    return dict(sorted(relations_of.items()))
 
 
 def held_relations(pairs: PairVectors) -> list[str]:
@@ -124,7 +124,7 @@ Attention = Callable[[str], "Sequence[WordWeight]"]
 """The words of a text and their weights."""
 
 
-class Found(NamedTuple):
+class Ranking(NamedTuple):
     """The result of a model's search for a text.
 
     Attributes:
@@ -145,12 +145,12 @@ class Found(NamedTuple):
     refinement: Refinement | None
 
 
-class Asked(NamedTuple):
-    """A text, the relations for which it was drawn, and what the models found for it."""
+class QueryResults(NamedTuple):
+    """A text, the relations for which it was drawn, and the images that each model ranks highest for it."""
 
     number: int
     relations: tuple[str, ...]
-    found: tuple[Found, ...]
+    results: tuple[Ranking, ...]
 
 
 def ask(
@@ -159,20 +159,19 @@ def ask(
     attention: Mapping[str, Attention],
     *,
     count: int = 5,
-) -> list[Asked]:
+) -> list[QueryResults]:
     """Let models search the images of a corpus for texts."""
     numbers = np.array(list(chosen), np.intp)
-    by_model = [_found(search, numbers, attention.get(search.model), count) for search in searches]
-    return [
-        Asked(number, chosen[number], found) for number, found in zip(chosen, zip(*by_model, strict=True), strict=True)
-    ]
+    by_model = [_rankings(search, numbers, attention.get(search.model), count) for search in searches]
+    per_query = zip(chosen, zip(*by_model, strict=True), strict=True)
+    return [QueryResults(number, chosen[number], results) for number, results in per_query]
 
 
-def _found(search: Search, numbers: np.ndarray[Any, Any], attention: Attention | None, count: int) -> list[Found]:
+def _rankings(search: Search, numbers: np.ndarray[Any, Any], attention: Attention | None, count: int) -> list[Ranking]:
     pairs, coherence = search.pairs, search.encoder.coherence
     images = np.arange(len(pairs.pictures))
     best, values = best_images(search.score, numbers, images, count)
-    found = []
+    results = []
     for row, number in enumerate(numbers.tolist()):
         own = pairs.image_of[[number]]
         rank = ranks_of(search.score(numbers[[row]], images), own).mean[0]
@@ -182,18 +181,18 @@ def _found(search: Search, numbers: np.ndarray[Any, Any], attention: Attention |
             relations = dict(zip(coherence.relations, probabilities.tolist(), strict=True))
         words = [] if attention is None else attention(pairs.text[number])
         ranked = (tuple(best[row].tolist()), tuple(values[row].tolist()), float(rank))
-        found.append(Found(search.model, *ranked, relations, words, search.refinement))
-    return found
+        results.append(Ranking(search.model, *ranked, relations, words, search.refinement))
+    return results
 
 
-def top_images_page(asked: Sequence[Asked], pairs: PairVectors, *, corpus: str, drawn: str) -> str:
+def top_images_page(queries: Sequence[QueryResults], pairs: PairVectors, *, corpus: str, drawn: str) -> str:
     """A whole HTML page with a part for each text; ``drawn`` is a sentence that says how they were chosen."""
-    wanted = {int(pairs.image_of[each.number]) for each in asked}
-    wanted |= {image for each in asked for found in each.found for image in found.images}
-    shown = embed(pairs.pictures, sorted(wanted), longer_side=IMAGE_SIDE)
+    image_numbers = {int(pairs.image_of[query.number]) for query in queries}
+    image_numbers |= {image for query in queries for result in query.results for image in result.images}
+    embedded = embed(pairs.pictures, sorted(image_numbers), longer_side=IMAGE_SIDE)
     pictures = {
-        number: {"name": readable(PurePath(pairs.pictures[number].source).name), "embedded": embedded}
-        for number, embedded in shown.items()
+        number: {"name": readable(PurePath(pairs.pictures[number].source).name), "embedded": picture}
+        for number, picture in embedded.items()
     }
     return filled(
         "iconotext.papers.analyses",
@@ -204,50 +203,50 @@ def top_images_page(asked: Sequence[Asked], pairs: PairVectors, *, corpus: str, 
         drawn=drawn,
         candidates=len(pairs.pictures),
         pictures=pictures,
-        parts=[_part(each, pairs) for each in asked],
+        parts=[_part(query, pairs) for query in queries],
     )
 
 
-def _part(asked: Asked, pairs: PairVectors) -> dict[str, Any]:
-    number, own = asked.number, int(pairs.image_of[asked.number])
+def _part(query: QueryResults, pairs: PairVectors) -> dict[str, Any]:
+    number, own_image = query.number, int(pairs.image_of[query.number])
     labels = pairs.labels[number]
     return {
         "identifier": readable(pairs.ids[number]),
         "text": readable(pairs.text[number]),
-        "own": own,
-        "drawn_for": asked.relations,
+        "own": own_image,
+        "drawn_for": query.relations,
         "holds": [name for name, label in zip(pairs.relations, labels.tolist(), strict=True) if label == 1],
-        "found": [_model(found, own) for found in asked.found],
-        "words": _words(asked.found),
+        "results": [_model(result, own_image) for result in query.results],
+        "words": _words(query.results),
     }
 
 
-def _model(found: Found, own: int) -> dict[str, Any]:
+def _model(result: Ranking, own_image: int) -> dict[str, Any]:
     return {
-        "model": readable(found.model),
-        "rank": f"{found.rank:g}",
-        "refinement": found.refinement,
-        "relations": sorted(found.relations.items(), key=lambda each: -each[1]),
+        "model": readable(result.model),
+        "rank": f"{result.rank:g}",
+        "refinement": result.refinement,
+        "relations": sorted(result.relations.items(), key=lambda pair: -pair[1]),
         "images": [
-            {"number": image, "similarity": similarity, "right": image == own}
-            for image, similarity in zip(found.images, found.similarities, strict=True)
+            {"number": image, "similarity": similarity, "right": image == own_image}
+            for image, similarity in zip(result.images, result.similarities, strict=True)
         ],
     }
 
 
-def _words(found: Sequence[Found]) -> list[dict[str, Any]]:
+def _words(results: Sequence[Ranking]) -> list[dict[str, Any]]:
     """Show the attention of each model that has it, with the highest weight in the darkest shade (Fig. 7)."""
     rows = []
-    for each in found:
-        highest = max((word.weight for word in each.words), default=0.0)
+    for result in results:
+        highest = max((word.weight for word in result.words), default=0.0)
         cells = [
             {
-                "word": readable(word.word) if word.known else f"({readable(word.word)})",
+                "word": readable(word.word) if word.in_vocabulary else f"({readable(word.word)})",
                 "weight": word.weight,
                 "shade": min(_SHADES - 1, int(word.weight / highest * _SHADES)),
             }
-            for word in each.words
+            for word in result.words
         ]
         if cells:
-            rows.append({"model": readable(each.model), "words": cells})
+            rows.append({"model": readable(result.model), "words": cells})
     return rows

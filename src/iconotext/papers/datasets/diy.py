@@ -177,15 +177,15 @@ def _classes(element: Element) -> list[str]:
 
 def _text(part: Element) -> str:
     """Return the text on one line, with a space for each line break."""
-    pieces: list[str] = []
+    parts: list[str] = []
     for piece in part.iter():
         if isinstance(piece.tag, str):
-            pieces += [" "] if piece.tag in ("br", "p", "div", "li") else []
-            pieces += [piece.text or ""]
+            parts += [" "] if piece.tag in ("br", "p", "div", "li") else []
+            parts += [piece.text or ""]
         if piece is not part:
-            pieces += [" "] if piece.tag in ("p", "div", "li") else []
-            pieces += [piece.tail or ""]
-    return " ".join("".join(pieces).split())
+            parts += [" "] if piece.tag in ("p", "div", "li") else []
+            parts += [piece.tail or ""]
+    return " ".join("".join(parts).split())
 
 
 def saved_albums(folder: Path) -> dict[str, str]:
@@ -313,14 +313,14 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
 def _posts(build: Build, settings: Settings) -> Iterator[dict[str, Any]]:
     """Yield popular posts, with ``album``, that link an album of imgur which no earlier post links."""
     report = build.report
-    seen: set[str] = set()
+    ids: set[str] = set()
     linked: set[str] = set()
     popular = 0
     for post, file in _posts_in_time(build, settings):
-        if post["id"] in seen:
+        if post["id"] in ids:
             report.drop("post that came before", post["id"], file)
             continue
-        seen.add(post["id"])
+        ids.add(post["id"])
         if post["score"] is None or post["score"] < settings.min_score:
             report.drop(f"score below {settings.min_score}", post["id"], str(post["score"]))
             continue
@@ -333,12 +333,12 @@ def _posts(build: Build, settings: Settings) -> Iterator[dict[str, Any]]:
         else:
             linked.add(album)
             yield post | {"album": album}
-    report.count(f"posts to r/{settings.subreddit}", len(seen), 241_000, rounding=1000)
+    report.count(f"posts to r/{settings.subreddit}", len(ids), 241_000, rounding=1000)
     report.count(f"posts with a score of at least {settings.min_score}", popular)
     report.count("different albums of imgur that they link", len(linked))
     if not linked:
         raise CorpusError(
-            f"{settings.source}: none of {len(seen)} posts to r/{settings.subreddit} links an album of imgur and has a "
+            f"{settings.source}: none of {len(ids)} posts to r/{settings.subreddit} links an album of imgur and has a "
             f"score of {settings.min_score}"
         )
 
@@ -396,7 +396,7 @@ def _albums(build: Build, settings: Settings, posts: Spool[dict[str, Any]]) -> I
             "needed, web.archive.org has many as they were"
         )
     paths = (pages.get(post["album"]) for post in posts)
-    shown = first = 0
+    with_pictures = first = 0
     for post, result in zip(posts, build.mapped(paths, album_page, total=total, label="Reading albums"), strict=True):
         if result is None:
             report.drop("album without a saved page", post["album"])
@@ -406,9 +406,9 @@ def _albums(build: Build, settings: Settings, posts: Spool[dict[str, Any]]) -> I
             report.drop("album page without pictures", post["album"], "no div of the class post-image-container")
         else:
             yield Album(post, result, first)
-            shown += 1
+            with_pictures += 1
             first += len(result)
-    report.count("albums with pictures", shown, 13_000, rounding=1000)
+    report.count("albums with pictures", with_pictures, 13_000, rounding=1000)
 
 
 def _folders(settings: Settings) -> ImageFolders:
@@ -500,8 +500,8 @@ def _documents(build: Build, albums: Albums, folders: ImageFolders, settings: Se
 def _twins(albums: Albums, alike: NDArray[np.int64]) -> dict[int, str]:
     """Return for each such picture name and album of the first picture of an album that looks like it."""
     firsts = (next((int(alike[i]) for i in album.numbers if alike[i] >= 0), None) for album in albums)
-    wanted = {number for number in firsts if number is not None}
-    return {i: f"{album.name(i)} of {album.id}" for album in albums for i in album.numbers if i in wanted}
+    distinct = {number for number in firsts if number is not None}
+    return {i: f"{album.name(i)} of {album.id}" for album in albums for i in album.numbers if i in distinct}
 
 
 def _values(build: Build, album: Album, images: list[int], folders: ImageFolders) -> Values:

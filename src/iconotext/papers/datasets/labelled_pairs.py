@@ -64,18 +64,18 @@ def split_pairs(keys: Sequence[Keys], *, seed: int = 0, group: bool = False) -> 
     # Another side is another key: a picture and a text may have the same digest.
     groups = grouped(connected(enumerate(key) for key in keys) if group else range(len(keys)))
     random.Random(f"pairs {seed}").shuffle(groups)
-    wanted: dict[Split, int] = {split: sizes(len(keys))[split] for split in HELD_OUT}
-    return filled_splits(groups, wanted, "pairs that share a picture or a text", "leave out group=True")
+    counts: dict[Split, int] = {split: sizes(len(keys))[split] for split in HELD_OUT}
+    return filled_splits(groups, counts, "pairs that share a picture or a text", "leave out group=True")
 
 
 def leaks(keys: Sequence[Keys], splits: Sequence[Split]) -> dict[str, int]:
     """Count the pairs of validation and test that share their text or image with a pair of training."""
     trained = [{key[side] for key, split in zip(keys, splits, strict=True) if split == "train"} for side in (0, 1)]
-    others = [key for key, split in zip(keys, splits, strict=True) if split != "train"]
+    held_out = [key for key, split in zip(keys, splits, strict=True) if split != "train"]
     return {
-        "picture": sum(key[0] in trained[0] for key in others),
-        "text": sum(key[1] in trained[1] for key in others),
-        "either": sum(key[0] in trained[0] or key[1] in trained[1] for key in others),
+        "picture": sum(key[0] in trained[0] for key in held_out),
+        "text": sum(key[1] in trained[1] for key in held_out),
+        "either": sum(key[0] in trained[0] or key[1] in trained[1] for key in held_out),
     }
 
 
@@ -303,7 +303,7 @@ class DataSet:
 
 
 @dataclass(slots=True)
-class Seen:
+class UsableRows:
     """Facts about the usable rows.
 
     Attributes:
@@ -332,15 +332,15 @@ def labelled_documents(
         raise SettingError("fetch=True needs images=..., the folder that pictures are fetched into")
     if len({path.resolve() for path in settings.source}) < len(settings.source):
         raise CorpusError(f"{', '.join(map(str, settings.source))}: a file is named twice")
-    seen = Seen()
-    pairs = build.spool(_pairs(build, settings, data_set, seen))
+    usable = UsableRows()
+    pairs = build.spool(_pairs(build, settings, data_set, usable))
     if not len(pairs):
-        raise CorpusError(f"none of {seen.counts['rows']} rows can be used")
-    files = _files(build, settings, data_set, list(seen.numbers), fetch_interval)
-    there = [pair.image in files for pair in pairs]
-    keys = [key for key, has_picture in zip(seen.keys, there, strict=True) if has_picture or not settings.only_found]
+        raise CorpusError(f"none of {usable.counts['rows']} rows can be used")
+    files = _files(build, settings, data_set, list(usable.numbers), fetch_interval)
+    has_file = [pair.image in files for pair in pairs]
+    keys = [k for k, has_picture in zip(usable.keys, has_file, strict=True) if has_picture or not settings.only_found]
     if not keys:
-        raise CorpusError(f"none of {len(there)} pairs has a picture: leave out only_found=True")
+        raise CorpusError(f"none of {len(has_file)} pairs has a picture: leave out only_found=True")
     splits = split_pairs(keys, seed=settings.seed, group=settings.group)
     _report_shared(build, keys, splits)
     ids, left = UniqueIds(), iter(splits)
@@ -354,14 +354,14 @@ def labelled_documents(
         columns: Values = {"sentences": [pair.text], "images": [source], "links": [(0, 0)]}
         labels = {"relations": pair.relations, "meta": pair.meta}
         yield {"id": ids.take(pair.name), "split": next(left), **columns, **labels}
-    report.count("rows", seen.counts["rows"])
+    report.count("rows", usable.counts["rows"])
     report.count("pairs that are used", len(keys), data_set.published)
-    report.count("rows that repeat the text and picture of an earlier one", seen.counts["repeats"])
+    report.count("rows that repeat the text and picture of an earlier one", usable.counts["repeats"])
     report.count("pairs for training and validation", sum(split != "test" for split in splits))
     report.count("pairs for test", splits.count("test"))
 
 
-def _pairs(build: Build, settings: LabelledSettings, data_set: DataSet, seen: Seen) -> Iterator[Pair]:
+def _pairs(build: Build, settings: LabelledSettings, data_set: DataSet, usable: UsableRows) -> Iterator[Pair]:
     """Yield the usable pairs of all tables; other rows are reported."""
     drop = build.report.drop
     for path in settings.source:
@@ -371,22 +371,22 @@ def _pairs(build: Build, settings: LabelledSettings, data_set: DataSet, seen: Se
             build.report.note(f"{path.name}: {lines}: read as {table.fallback}")
         for row in build.watch(table_rows(table), label=f"Reading {path.name}"):
             place = f"{row.file}, line {row.line}"
-            seen.counts["rows"] += 1
+            usable.counts["rows"] += 1
             try:
                 pair = _pair(build, data_set, row, place)
             except ValueError as error:
                 rule, _, reason = str(error).partition(": ")
                 drop(f"row left out: {rule}", place, reason)
                 continue
-            number = seen.numbers.setdefault(pair.image, len(seen.numbers))
+            number = usable.numbers.setdefault(pair.image, len(usable.numbers))
             key = (number.to_bytes(8), _digest(pair.text))
-            earlier = seen.first.setdefault(key, place)
+            earlier = usable.first.setdefault(key, place)
             if earlier != place:
                 if settings.once:
                     drop("row left out: the same text and picture as an earlier row", place, earlier)
                     continue
-                seen.counts["repeats"] += 1
-            seen.keys.append(key)
+                usable.counts["repeats"] += 1
+            usable.keys.append(key)
             yield pair
 
 
@@ -464,8 +464,8 @@ def _report_shared(build: Build, keys: Sequence[Keys], splits: Sequence[Any]) ->
     """Report the texts and images that validation and test share with training."""
     shared = leaks(keys, splits)
     held_out = sum(split != "train" for split in splits)
-    for what in ("picture", "text"):
-        build.report.count(f"pairs of validation and test that share a {what} with one of training", shared[what])
+    for side in ("picture", "text"):
+        build.report.count(f"pairs of validation and test that share a {side} with one of training", shared[side])
     if shared["either"]:
         build.report.note(
             f"{shared['either']} of {held_out} pairs of validation and test share a picture or a text with one of "

@@ -115,9 +115,9 @@ def annotation_files(source: Path) -> list[Path]:
 def _only(build: Build, settings: Settings, files: Sequence[Path], annotations: Annotations) -> int | None:
     """Return the number of the file whose images are used, None for all; and a note with the reason."""
     note = build.report.note
-    there = files[0].name == TRAIN_2014
+    has_2014 = files[0].name == TRAIN_2014
     if settings.photographs == "train2014":
-        if not there:
+        if not has_2014:
             raise CorpusError(
                 f"{settings.source}: photographs=train2014 needs annotations/{TRAIN_2014}; get it from {COCO}"
             )
@@ -126,7 +126,7 @@ def _only(build: Build, settings: Settings, files: Sequence[Path], annotations: 
     if settings.photographs == "all":
         note("photographs=all: all images of all annotation files are used")
         return None
-    listed = annotations.count_images(source=0) if there else 0
+    listed = annotations.count_images(source=0) if has_2014 else 0
     if listed == IMAGES_2014:
         note(
             f"photographs=published: {TRAIN_2014} lists {listed:,} images, as published, and these are used: half of "
@@ -134,14 +134,14 @@ def _only(build: Build, settings: Settings, files: Sequence[Path], annotations: 
             "annotation files that the supplement names would be 12,328"
         )
         return 0
-    what = f"lists {listed:,} images, not {IMAGES_2014:,} as published" if there else "is not there"
-    note(f"photographs=published: {TRAIN_2014} {what}; all images of all annotation files are used")
+    fault = f"lists {listed:,} images, not {IMAGES_2014:,} as published" if has_2014 else "is not there"
+    note(f"photographs=published: {TRAIN_2014} {fault}; all images of all annotation files are used")
     return None
 
 
 def _none_there(settings: Settings, listed: int) -> CorpusError:
-    here = settings.source if settings.source.name else settings.source.absolute()
-    above = f"source={here.parent} or " if settings.images is None and here.name == "annotations" else ""
+    source = settings.source if settings.source.name else settings.source.absolute()
+    above = f"source={source.parent} or " if settings.images is None and source.name == "annotations" else ""
     return CorpusError(
         f"{settings.image_folder}: none of {listed:,} images is there: give {above}images=..., the folder that has "
         "them, or unpack train2014.zip and val2014.zip, or those of 2017, beside the annotations; get them from "

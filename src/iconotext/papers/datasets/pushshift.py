@@ -51,7 +51,7 @@ def submission_files(folder: Path, first: str, last: str) -> list[Path]:
         first: The first month, ``2013-01``; files of earlier months are skipped.
     """
     paths: list[Path] = []
-    others = 0
+    other_count = 0
     for place, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
@@ -59,11 +59,11 @@ def submission_files(folder: Path, first: str, last: str) -> list[Path]:
                 continue
             month = MONTHLY.match(name)
             if month and not first <= month[1] <= last:
-                others += 1
+                other_count += 1
             elif month or ONE_SUBREDDIT.search(name):
                 paths.append(Path(place, name))
     if not paths:
-        also = f" ({others} files of other months are there)" if others else ""
+        also = f" ({other_count} files of other months are there)" if other_count else ""
         raise CorpusError(
             f"{folder}: no submissions of {first} to {last}{also}: RS_{first}.zst and so on, from pushshift.io "
             "(files.pushshift.io/reddit/submissions, today as torrents on academictorrents.com)"
@@ -187,11 +187,11 @@ def _unpacked_zstd(file: IO[bytes]) -> Iterator[bytes]:
         raise EOFError("it ends in the middle of a frame")
 
 
-def _gathered(pieces: Iterator[bytes]) -> Iterator[bytes]:
+def _gathered(chunks: Iterator[bytes]) -> Iterator[bytes]:
     """Yield the same bytes in blocks of at least ``BLOCK``, except the last one."""
     waiting: list[bytes] = []
     size = 0
-    for piece in pieces:
+    for piece in chunks:
         waiting.append(piece)
         size += len(piece)
         if size >= BLOCK:

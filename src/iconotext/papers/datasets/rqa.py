@@ -131,12 +131,12 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
     build.published = PUBLISHED["RQA"]
     reserved = share_out([None] * len(training), Shares(settings.validation, 0), seed=settings.seed)
     splits: list[Split] = reserved + ["test"] * len(validation)
-    ids, both = UniqueIds(), 0
+    ids, shared = UniqueIds(), 0
     for split, recipe in zip(splits, chain(training, validation), strict=True):
         name = ids.take(recipe.id)
-        both += name != recipe.id
+        shared += name != recipe.id
         yield {"id": name, "split": split, **_columns(recipe, images)}
-    build.report.count("recipes of the validation part that are in the training part too", both)
+    build.report.count("recipes of the validation part that are in the training part too", shared)
     build.report.note("Table 1 of the paper has 88K different images, its supplement 69K in all: they contradict")
 
 
@@ -192,7 +192,7 @@ def _large_enough(
 ) -> Iterator[Recipe]:
     """Yield the recipes that have two images and two steps."""
     drop, count = build.report.drop, build.report.count
-    empty = imageless = written = 0
+    empty = imageless = accepted = 0
     for recipe in recipes:
         usable = [name for name in recipe.images if images is None or name not in images.problems]
         empty += recipe.empty
@@ -204,11 +204,11 @@ def _large_enough(
         elif len(recipe.steps) < LEAST:
             drop(f"fewer than {LEAST} steps", recipe.id, f"{part} part")
         else:
-            written += 1
+            accepted += 1
             yield recipe
     count(f"{file}: steps without text", empty)
     count(f"{file}: recipes with pictures of steps with text", len(recipes) - imageless)
-    count(f"{file}: recipes with {LEAST} pictures and {LEAST} steps", written)
+    count(f"{file}: recipes with {LEAST} pictures and {LEAST} steps", accepted)
 
 
 def _columns(recipe: Recipe, images: NamedImages | None) -> Values:

@@ -169,8 +169,8 @@ def _fault(parts: tuple[Part, ...], problems: Mapping[str, str]) -> tuple[str, s
     """Return rule and reason why a story cannot be used; None if it can."""
     bad = {part.photo: problems[part.photo] for part in parts if part.photo in problems}
     if bad:
-        what = "missing photograph" if MISSING in bad.values() else "photograph that cannot be read"
-        return f"story with a {what}", "; ".join(f"{photo}: {problem}" for photo, problem in bad.items())
+        fault = "missing photograph" if MISSING in bad.values() else "photograph that cannot be read"
+        return f"story with a {fault}", "; ".join(f"{photo}: {problem}" for photo, problem in bad.items())
     empty = [part.photo for part in parts if not part.text]
     return ("story with an empty sentence", f"about {', '.join(empty)}") if empty else None
 
@@ -327,12 +327,12 @@ def join_sentences(parts: Mapping[Split, Iterable[Part]], drop: Drop) -> Iterato
                 continue
             del waiting[part.story]
             whole.add(part.story)
-            if len({each.place for each in story_parts}) < PHOTOGRAPHS:
-                drop("story with two sentences at one place", name, f"{sorted(each.place for each in story_parts)}")
-            elif len({each.album for each in story_parts}) > 1:
-                drop("story of several albums", name, ", ".join(dict.fromkeys(each.album for each in story_parts)))
+            if len({part.place for part in story_parts}) < PHOTOGRAPHS:
+                drop("story with two sentences at one place", name, f"{sorted(part.place for part in story_parts)}")
+            elif len({part.album for part in story_parts}) > 1:
+                drop("story of several albums", name, ", ".join(dict.fromkeys(part.album for part in story_parts)))
             else:
-                yield split, name, tuple(sorted(story_parts, key=lambda each: each.place)), {"story_id": part.story}
+                yield split, name, tuple(sorted(story_parts, key=lambda part: part.place)), {"story_id": part.story}
         for story, story_parts in waiting.items():
             drop("story that is not whole", f"sis-{story}", f"{len(story_parts)} of {PHOTOGRAPHS} sentences")
 
@@ -371,19 +371,19 @@ def stress_documents(build: Build, settings: StressSettings) -> Iterator[Values]
     """
     build.published = PUBLISHED["DII-Stress"]
     stories = read_stories(build, settings, DII)
-    pools = {split: build.spool(_captions(each) for each in stories if each.split == split) for split in SPLITS}
+    pools = {split: build.spool(_captions(story) for story in stories if story.split == split) for split in SPLITS}
     same = 0
     for story in stories:
         rng = random.Random(f"dii-stress {settings.seed} {story.id}")
-        own = [part.text for part in story.parts]
-        others = draw_distractors(
+        texts = [part.text for part in story.parts]
+        distractors = draw_distractors(
             rng, pools[story.split], settings.distractors, {part.photo for part in story.parts}, story.id
         )
-        same += len(set(own) & set(others))
-        order = list(range(len(own) + len(others)))  # of each place, which text; those of the story come first
+        same += len(set(texts) & set(distractors))
+        order = list(range(len(texts) + len(distractors)))  # of each place, which text; those of the story come first
         rng.shuffle(order)
-        links = [(place, text) for place, text in enumerate(order) if text < len(own)]
-        yield story.values([(own + others)[text] for text in order], links)
+        links = [(place, text) for place, text in enumerate(order) if text < len(texts)]
+        yield story.values([(texts + distractors)[text] for text in order], links)
     build.report.count("captions of documents whose very words are among the distractors", same)
 
 
@@ -395,14 +395,14 @@ def draw_distractors(
     rng: random.Random, pool: Spool[Any], count: int, without: Collection[str], name: str
 ) -> list[str]:
     """Draw different captions, uniformly at random; two of them may have the same words."""
-    each = len(pool[0]) if len(pool) else 0
-    total = len(pool) * each
+    per_story = len(pool[0]) if len(pool) else 0
+    total = len(pool) * per_story
     chosen: dict[int, str] = {}
     for _ in range(TRIES * count if total else 0):
         if len(chosen) == count:
             break
         number = rng.randrange(total)
-        text, photo = pool[number // each][number % each]
+        text, photo = pool[number // per_story][number % per_story]
         if photo not in without:
             chosen[number] = text
     if len(chosen) < count:

@@ -57,11 +57,11 @@ XML = re.compile(
 
 def part_of(source: Path, name: str, archive: str) -> Path:
     """Find the folder of a part of the collection: ``metadata``, ``text/en`` or ``images``, anywhere in the source."""
-    wanted = PurePosixPath(name).parts
+    parts = PurePosixPath(name).parts
     level = [source]
     for _ in range(DEPTH + 1):
         for folder in level:
-            if folder.resolve().parts[-len(wanted) :] == wanted and folder.is_dir():
+            if folder.resolve().parts[-len(parts) :] == parts and folder.is_dir():
                 return folder
         level = [inner for folder in level for inner in _folders(folder)]
     raise CorpusError(
@@ -172,8 +172,8 @@ def _below(path: str, folder: str) -> str | None:
     parts = PurePosixPath(path.replace("\\", "/")).parts
     if ".." in parts or folder not in parts:
         return None
-    rest = parts[parts.index(folder) + 1 :]
-    return "/".join(rest) or None
+    below = parts[parts.index(folder) + 1 :]
+    return "/".join(below) or None
 
 
 def _reason(error: Exception) -> str:
@@ -240,8 +240,8 @@ class Pictures:
 
     def of(self, article: str, names: Sequence[str]) -> array[int]:
         """Return the pictures of an article: first those that it names, in its order, then those that name it."""
-        named = (self.by_name[name] for name in names if name in self.by_name)
-        return array("i", dict.fromkeys(chain(named, self.by_article.get(article, ()))))
+        numbers = (self.by_name[name] for name in names if name in self.by_name)
+        return array("i", dict.fromkeys(chain(numbers, self.by_article.get(article, ()))))
 
 
 def documents(build: Build, settings: Settings) -> Iterator[Values]:
@@ -309,12 +309,12 @@ def _keep_good_images(
 ) -> None:
     """Check the pictures of the articles; drop those that cannot be used, then articles that have too few."""
     report = build.report
-    wanted = sorted({number for numbers in articles.values() for number in numbers})
-    places = (image_place(pictures.files[number], folder) for number in wanted)
+    checked = sorted({number for numbers in articles.values() for number in numbers})
+    places = (image_place(pictures.files[number], folder) for number in checked)
     files = (folder / place if place is not None else None for place in places)
-    problems = build.checked(files, image_problem, total=len(wanted), label="Looking at pictures")
+    problems = build.checked(files, image_problem, total=len(checked), label="Looking at pictures")
     good = set[int]()
-    for number, problem in zip(wanted, problems, strict=True):
+    for number, problem in zip(checked, problems, strict=True):
         if problem is None:
             good.add(number)
         else:
@@ -333,7 +333,7 @@ def _documents(
 ) -> Iterator[Values]:
     work = partial(article_sentences, folder=str(texts), most=settings.max_sentences)
     results = build.mapped(articles, work, total=len(articles), label="Splitting sentences")
-    written = 0
+    count = 0
     for (path, numbers), result in zip(articles.items(), results, strict=True):
         number = len(result.get("sentences", ()))
         if "problem" in result:
@@ -341,7 +341,7 @@ def _documents(
         elif number < settings.min_sentences:
             build.report.drop(f"fewer than {settings.min_sentences} sentences", path, f"{number} sentences")
         else:
-            written += 1
+            count += 1
             places = (image_place(pictures.files[number], folder) for number in numbers)
             title = {"title": result["title"]} if result["title"] else {}
             yield {
@@ -350,7 +350,7 @@ def _documents(
                 "images": [build.relative_path(folder / place) for place in places if place is not None],
                 "meta": title | {"language": "en"},
             }
-    build.report.count(f"documents with {settings.min_sentences} sentences", written, 16_000, rounding=1000)
+    build.report.count(f"documents with {settings.min_sentences} sentences", count, 16_000, rounding=1000)
 
 
 def article_sentences(path: str, *, folder: str, most: int) -> dict[str, Any]:

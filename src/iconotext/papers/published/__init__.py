@@ -124,12 +124,12 @@ class PublishedTable:
 @cache
 def published_tables() -> dict[str, PublishedTable]:
     """Return the tables of the three papers by name."""
-    found = {}
+    tables = {}
     for paper in PAPERS:
         content = _content(paper)
         for name in content["tables"]:
-            found[name] = _table(content, name)
-    return found
+            tables[name] = _table(content, name)
+    return tables
 
 
 def published_cells(table: str) -> Cells:
@@ -140,7 +140,7 @@ def published_cells(table: str) -> Cells:
 def published_rates() -> dict[str, float]:
     """Return the share of pairs with each relation, in percent (Alikhani 2021, Tables 1 and 2)."""
     tables = (published_cells("alikhani2021/1"), published_cells("alikhani2021/2"))
-    return {relation: figures[0] for cells in tables for relation, each in cells.items() for figures in each.values()}
+    return {relation: figures[0] for cells in tables for relation, rows in cells.items() for figures in rows.values()}
 
 
 def published_facts(paper: str) -> dict[str, Any]:
@@ -155,41 +155,41 @@ def _content(paper: str) -> dict[str, Any]:
 
 
 def _table(content: Mapping[str, Any], name: str) -> PublishedTable:
-    given = content["tables"][name]
-    rows = _rows(content, given)
-    columns = tuple(given.get("columns", ()))
+    entry = content["tables"][name]
+    rows = _rows(content, entry)
+    columns = tuple(entry.get("columns", ()))
     published: dict[str, dict[str, Figures]] = {
         row.name: {} for row in rows if row.needed and not row.extra and "{relation}" not in row.name
     }
-    for row, cells in given.get("published", {}).items():
+    for row, cells in entry.get("published", {}).items():
         published[row] = {column: tuple(cell) for column, cell in zip(columns, cells, strict=True) if cell}
     return PublishedTable(
         name=name,
-        title=given["title"],
-        summary=given.get("summary", ""),
+        title=entry["title"],
+        summary=entry.get("summary", ""),
         paper=content["paper"],
-        figures=tuple(given.get("figures", content.get("figures", ()))),
+        figures=tuple(entry.get("figures", content.get("figures", ()))),
         columns=columns,
         datasets=tuple(content.get("datasets", columns)),
         published=published,
         rows=rows,
         kind=content["kind"],
-        state=given.get("state", content.get("state", name)),
-        reference=given.get("reference", content["reference"]),
+        state=entry.get("state", content.get("state", name)),
+        reference=entry.get("reference", content["reference"]),
         compares=content.get("compares", False),
-        own=tuple(given.get("own", content["own"])),
+        own=tuple(entry.get("own", content["own"])),
         mixed=content.get("mixed", False),
-        sections=tuple(given.get("sections", ())),
-        notes=tuple(given.get("notes", ())),
+        sections=tuple(entry.get("sections", ())),
+        notes=tuple(entry.get("notes", ())),
         stated=_statements(content),
-        by_dataset=given.get("by_dataset", content.get("by_dataset", {})),
-        inputs={**content.get("inputs", {}), **given.get("inputs", {})},
+        by_dataset=entry.get("by_dataset", content.get("by_dataset", {})),
+        inputs={**content.get("inputs", {}), **entry.get("inputs", {})},
         documents={name: sizes.documents for name, sizes in TABLE_1.items()} | content.get("documents", {}),
     )
 
 
 def _statements(content: Mapping[str, Any]) -> dict[str, Statement]:
-    return {key: Statement(*each) for key, each in content.get("stated", {}).items()}
+    return {key: Statement(*fields) for key, fields in content.get("stated", {}).items()}
 
 
 def _rows(content: Mapping[str, Any], table: Mapping[str, Any]) -> tuple[PublishedRow, ...]:
@@ -202,8 +202,8 @@ def _rows(content: Mapping[str, Any], table: Mapping[str, Any]) -> tuple[Publish
         needed = name in table.get("only", group)
         transferred, extra = row.get("transferred", ""), row.get("extra", False)
         of_table = table.get("set", {}) if recipe else {}
-        said = _statements(row)
-        rows.append(PublishedRow(name, key, recipe, settings, of_table, said, transferred, needed, extra))
+        stated = _statements(row)
+        rows.append(PublishedRow(name, key, recipe, settings, of_table, stated, transferred, needed, extra))
     return tuple(rows)
 
 

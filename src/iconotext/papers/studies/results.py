@@ -230,13 +230,13 @@ def study_results(study: Path, *, power: float = POWER, significance: float = SI
     rows: list[Row] = []
     for model in about.models:
         judged: dict[str, list[tuple[list[str], bool]]] = {}
-        for number, _, relations, identical in (each for each in pairs if each[1] == model):
+        for number, _, relations, identical in (pair for pair in pairs if pair[1] == model):
             for relation in (*dict.fromkeys(json.loads(relations)), ALL):
                 judged.setdefault(relation, []).append((votes.get(number, []), bool(identical)))
         judged[ALL] = judged.pop(ALL)  # the last one
         rows += [
-            _row(model, relation, each, about.raters, power=power, significance=significance)
-            for relation, each in judged.items()
+            _row(model, relation, counts, about.raters, power=power, significance=significance)
+            for relation, counts in judged.items()
         ]
     return StudyResults(about, tuple(rows), far, power, significance)
 
@@ -254,7 +254,7 @@ def study_grids(results: StudyResults) -> list[Grid]:
     if any(row.relation in published for row in results.rows):
         columns.append("Published")
         theirs = [next(iter(published.get(row.relation, {}).values()), "–") for row in results.rows]
-        shares = [[*ours, " / ".join(map(str, each))] for ours, each in zip(shares, theirs, strict=True)]
+        shares = [[*ours, " / ".join(map(str, figures))] for ours, figures in zip(shares, theirs, strict=True)]
         beside = [f"Published: {', '.join(OUTCOMES[:4])}, of CMCM_c against CMCA."]
     tests = [[name, *_tests(row)] for name, row in zip(names, results.rows, strict=True)]
     far = results.progress

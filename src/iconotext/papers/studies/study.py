@@ -70,7 +70,7 @@ CREATE TABLE votes (
     pair INTEGER NOT NULL REFERENCES pairs (number),
     rater TEXT NOT NULL,
     swapped INTEGER NOT NULL CHECK (swapped IN (0, 1)),  -- 1: A is the image of the second model
-    given REAL NOT NULL,         -- when the pair was shown, seconds since 1970
+    given REAL NOT NULL,         -- when the pair was reserved, seconds since 1970
     answer TEXT CHECK (answer IN ('a', 'b', 'same', 'neither')),  -- null: not yet
     answered REAL,
     PRIMARY KEY (pair, rater)
@@ -136,22 +136,22 @@ def create_study(
         raise OutputError(
             f"{path} exists already, and a study may hold votes; give another name, or remove it yourself"
         )
-    seen: set[tuple[str, str]] = set()
-    for each in contenders:
-        if (each.model, each.query) in seen:
-            raise StudyError(f"query {each.query!r}: two queries of {each.model} have this name")
-        seen.add((each.model, each.query))
-        for image in (each.first, each.second):
+    names: set[tuple[str, str]] = set()
+    for pair in contenders:
+        if (pair.model, pair.query) in names:
+            raise StudyError(f"query {pair.query!r}: two queries of {pair.model} have this name")
+        names.add((pair.model, pair.query))
+        for image in (pair.first, pair.second):
             if not image.is_file():
-                raise StudyError(f"query {each.query!r}: the picture {image} is not there")
+                raise StudyError(f"query {pair.query!r}: the picture {image} is not there")
     keys = ImageKeys()
     rows, same = [], 0
-    for number, each in enumerate(contenders):
-        one, other = (keys.of(Image(image.name, image)) for image in (each.first, each.second))
+    for number, pair in enumerate(contenders):
+        one, other = (keys.of(Image(image.name, image)) for image in (pair.first, pair.second))
         same += one == other
-        paths = [_relative_path(image, path.parent) for image in (each.first, each.second)]
-        rows.append((number, each.model, each.query, each.text, json.dumps(each.relations), *paths, int(one == other)))
-    models = list(dict.fromkeys(each.model for each in contenders))
+        paths = [_relative_path(image, path.parent) for image in (pair.first, pair.second)]
+        rows.append((number, pair.model, pair.query, pair.text, json.dumps(pair.relations), *paths, int(one == other)))
+    models = list(dict.fromkeys(pair.model for pair in contenders))
     about = {"models": json.dumps(models), "second": second, "raters": str(raters), "seed": str(seed)}
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript(_SCHEMA)
@@ -209,11 +209,11 @@ def find_studies(places: Sequence[Path]) -> dict[str, Path]:
             raise StudyError(f"{place}: no study lies in this folder; iconotext analyze study makes one")
         for study in studies:
             with transaction(study) as connection:
-                named = {name for row in connection.execute("SELECT first, second FROM pairs") for name in row}
-            missing = [name for name in sorted(named) if not image_of(name, study).is_file()]
+                names = {name for row in connection.execute("SELECT first, second FROM pairs") for name in row}
+            missing = [name for name in sorted(names) if not image_of(name, study).is_file()]
             if missing:
                 raise StudyError(
-                    f"{study}: {len(missing):,} of its {len(named):,} pictures are not there, such as "
+                    f"{study}: {len(missing):,} of its {len(names):,} pictures are not there, such as "
                     f"{image_of(missing[0], study)}: they must lie where they lay when the study was made, seen from it"
                 )
             # The name of the file may tell raters what is compared, and a number would change with what lies beside.
@@ -255,12 +255,12 @@ def contenders(first: Search, second: Search, chosen: Mapping[int, tuple[str, ..
 def _file(pairs: PairVectors, image: int) -> Path:
     file = pairs.pictures[image].file
     if not isinstance(file, Path):
-        raise CorpusError(f"picture {pairs.pictures[image].source}: is not a file, so nobody could be shown it")
+        raise CorpusError(f"picture {pairs.pictures[image].source}: is not a file, so nobody could be reserved it")
     return file
 
 
 RESERVED = 1800.0
-"""Seconds for which a pair that was shown waits for its vote."""
+"""Seconds for which a pair that was reserved waits for its vote."""
 
 _NAME = re.compile(r"\w[\w .'@+-]{0,99}")
 
@@ -321,7 +321,7 @@ class Progress:
 
 
 def next_pair(study: Path, rater: str, *, now: float | None = None) -> ShownPair | None:
-    """The pair that a rater is to judge next: the one already shown to them, else one they have not seen.
+    """The pair that a rater is to judge next: the one already reserved to them, else one they have not seen.
 
     Pairs that others have begun come first, so that few remain unfinished when a study ends early; of those that are
     equally far, the first in this rater's own order.
@@ -334,11 +334,11 @@ def next_pair(study: Path, rater: str, *, now: float | None = None) -> ShownPair
         None where nothing is left for this rater: all pairs are judged, or those that are not wait for others.
     """
     rater, now = rater_name(rater), time.time() if now is None else now
-    own = "SELECT pair FROM votes WHERE rater = ? AND answer IS NULL ORDER BY given DESC"
+    query = "SELECT pair FROM votes WHERE rater = ? AND answer IS NULL ORDER BY given DESC"
     with transaction(study, writing=True) as connection:
-        shown = connection.execute(own, (rater,)).fetchone()
-        if shown is not None:
-            number = shown[0]
+        reserved = connection.execute(query, (rater,)).fetchone()
+        if reserved is not None:
+            number = reserved[0]
             connection.execute("UPDATE votes SET given = ? WHERE pair = ? AND rater = ?", (now, number, rater))
         else:
             about = about_study(connection)
@@ -347,7 +347,7 @@ def next_pair(study: Path, rater: str, *, now: float | None = None) -> ShownPair
             if not left:
                 return None
             places, swapped = _drawn(about.seed, rater, _pairs(connection))
-            number = max(left, key=lambda each: (each[1], -places[each[0]]))[0]
+            number = max(left, key=lambda item: (item[1], -places[item[0]]))[0]
             connection.execute(_ROOM, values | {"pair": number})
             row = (number, rater, swapped[number], now)
             connection.execute("INSERT INTO votes (pair, rater, swapped, given) VALUES (?, ?, ?, ?)", row)
@@ -357,7 +357,7 @@ def next_pair(study: Path, rater: str, *, now: float | None = None) -> ShownPair
 
 
 def shown_images(study: Path, number: int, rater: str) -> tuple[Path, Path]:
-    """The files of images A and B, as a pair is shown to a rater."""
+    """The files of images A and B, as a pair is reserved to a rater."""
     with transaction(study) as connection:
         a, b = _shown(connection, number, rater_name(rater))
     return image_of(a, study), image_of(b, study)
@@ -375,8 +375,8 @@ def vote(study: Path, number: int, rater: str, answer: str, *, now: float | None
         raise SettingError(f"answer {answer!r}: there are {', '.join(ANSWERS)}")
     with transaction(study, writing=True) as connection:
         _shown(connection, number, rater)  # is it with this rater?
-        own = (number, rater)
-        stored = connection.execute("SELECT answer FROM votes WHERE pair = ? AND rater = ?", own).fetchone()
+        key = (number, rater)
+        stored = connection.execute("SELECT answer FROM votes WHERE pair = ? AND rater = ?", key).fetchone()
         if stored[0] is not None:
             if stored[0] != answer:
                 raise StudyError(f"{rater} has judged pair {number} before: take that back first")

@@ -42,9 +42,9 @@ def check_state(folder: Path, state: dict[str, Any]) -> dict[str, Any]:
     """Return the recorded state of the folder; empty if it is new."""
     path = folder / STATE
     if not path.is_file():
-        there = [name for name in (TABLE, PAGE, CURVES, RESULTS) if (folder / name).exists()]
-        if there:
-            raise OutputError(f"{folder}: holds a {there[0]} that is not ours; name another folder")
+        existing = [name for name in (TABLE, PAGE, CURVES, RESULTS) if (folder / name).exists()]
+        if existing:
+            raise OutputError(f"{folder}: holds a {existing[0]} that is not ours; name another folder")
         return {}
     try:
         old: dict[str, Any] = dict(parse_json(path.read_bytes()))
@@ -108,11 +108,11 @@ def runs_of(row: Row, seeds: int) -> tuple[Run, ...]:
     """Return the runs of a row: with the seed of its recipe, the next one, and so on; none without training."""
     if row.recipe is None:
         return ()
-    own = row.recipe
-    runs = [Run(row, row.key, own.seed, own)]
-    for seed in range(own.seed + 1, own.seed + seeds):
+    recipe = row.recipe
+    runs = [Run(row, row.key, recipe.seed, recipe)]
+    for seed in range(recipe.seed + 1, recipe.seed + seeds):
         key = f"{row.key}-seed{seed}"
-        runs.append(Run(row, key, seed, own.model_copy(update={"seed": seed, "name": key})))
+        runs.append(Run(row, key, seed, recipe.model_copy(update={"seed": seed, "name": key})))
     return tuple(runs)
 
 
@@ -126,7 +126,7 @@ class Comparison:
 
     Attributes:
         rows: All rows in the folder.
-        asked: Keys of the rows that were asked for.
+        requested: Keys of the rows that were asked for.
         prepared: The prepared corpus of the first row that is trained on it.
         overrides: ``key=value`` for all rows, or with the row before it.
         dataset: Data set of the paper to set beside ours; None for all.
@@ -148,7 +148,7 @@ class Comparison:
     dataset: str | None = None
     seeds: int = 1
     source: Path | None = None
-    asked: frozenset[str] = frozenset()
+    requested: frozenset[str] = frozenset()
     failed: Mapping[str, str] = field(default_factory=dict)
     collapsed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     problems: Sequence[str] = ()
@@ -172,8 +172,8 @@ class Comparison:
         return tuple(
             row
             for row in self.rows
-            if not self.asked
-            or row.key in self.asked
+            if not self.requested
+            or row.key in self.requested
             or any(results_path(self.folder, key, kind).is_file() for key in self._keys(row))
         )
 
@@ -182,8 +182,8 @@ class Comparison:
 
     def counts(self, key: str) -> bool:
         """Tell whether a run has valid figures: it did not fail, nor die before it had learned anything."""
-        found = self.collapsed.get(key)
-        return key not in self.failed and (found is None or found["learned"] or found["epoch"] is None)
+        collapse = self.collapsed.get(key)
+        return key not in self.failed and (collapse is None or collapse["learned"] or collapse["epoch"] is None)
 
     def never_left_start(self, key: str) -> bool:
         """Tell whether no epoch of a run was better than a model to which everything is alike."""
@@ -195,12 +195,12 @@ class Comparison:
         width = None if self.prepared.images is None else self.prepared.images.shape[-1]
         called = f"{self.called} ({self.corpus.name})" if several else self.corpus.name
         data = of_data(called, self.prepared, self.table, self.dataset)
-        found = {row.name: differing(row, self.table, sample, width=width, seeds=self.seeds) for row in self.shown}
+        by_row = {row.name: differing(row, self.table, sample, width=width, seeds=self.seeds) for row in self.shown}
         for row in self.shown:
             if row.transferred and self.source and row.transferred.casefold() not in self.source.name.casefold():
-                found[row.name].append(f"learned from {self.source.name} ({row.transferred})")
-            found[row.name] += [data] if data else []
-        return found
+                by_row[row.name].append(f"learned from {self.source.name} ({row.transferred})")
+            by_row[row.name] += [data] if data else []
+        return by_row
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,21 +216,21 @@ def footnotes(comparisons: Sequence[Comparison]) -> list[Footnote]:
     """A fidelity line for the rows of a table, one for those that differ alike, and why others have no figures."""
     names: dict[tuple[str, ...], list[str]] = {}
     several = len(comparisons) > 1
-    each_differs = [each.differing(several=several) for each in comparisons]
-    for name in dict.fromkeys(row.name for each in comparisons for row in each.shown):
-        found = tuple(dict.fromkeys(what for differs in each_differs for what in differs.get(name, ())))
-        names.setdefault(found, []).append(name)
-    lines = [Footnote(line(", ".join(rows), found), rows) for found, rows in names.items()]
-    for each in comparisons:
-        where = f" on {each.called}" if several else ""
-        for row in each.shown:
-            for run in runs_of(row, each.seeds):
-                called = called_run(row, run.seed, each.seeds) + where
-                if run.key in each.failed:
-                    lines.append(Footnote(f"{called} failed: {each.failed[run.key]}", [row.name], grave=True))
-                elif run.key in each.collapsed:
-                    none = "" if each.counts(run.key) else " and has no figures here"
-                    text = f"{called} collapsed{none}: {each.collapsed[run.key]['why']}"
+    differences = [c.differing(several=several) for c in comparisons]
+    for name in dict.fromkeys(row.name for c in comparisons for row in c.shown):
+        texts = tuple(dict.fromkeys(text for of_rows in differences for text in of_rows.get(name, ())))
+        names.setdefault(texts, []).append(name)
+    lines = [Footnote(line(", ".join(rows), texts), rows) for texts, rows in names.items()]
+    for comparison in comparisons:
+        where = f" on {comparison.called}" if several else ""
+        for row in comparison.shown:
+            for run in runs_of(row, comparison.seeds):
+                called = called_run(row, run.seed, comparison.seeds) + where
+                if run.key in comparison.failed:
+                    lines.append(Footnote(f"{called} failed: {comparison.failed[run.key]}", [row.name], grave=True))
+                elif run.key in comparison.collapsed:
+                    suffix = "" if comparison.counts(run.key) else " and has no figures here"
+                    text = f"{called} collapsed{suffix}: {comparison.collapsed[run.key]['why']}"
                     lines.append(Footnote(text, [row.name], grave=True))
     return lines
 
@@ -264,5 +264,5 @@ def write_report(comparison: Comparison, report: TableReport) -> dict[str, Any]:
     }
     text = json.dumps(everything, indent=1, ensure_ascii=False, allow_nan=False)
     write_text(folder / RESULTS, text + "\n", force=True)
-    found: dict[str, Any] = parse_json(text)  # with the lists that a reader of the file gets
-    return found
+    results: dict[str, Any] = parse_json(text)  # with the lists that a reader of the file gets
+    return results

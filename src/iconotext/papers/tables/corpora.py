@@ -33,21 +33,21 @@ from iconotext.system.files import write_text
 from iconotext.train.log import LOG
 
 
-def named_corpora(table: str, given: Sequence[str]) -> dict[str, Path]:
+def named_corpora(table: str, corpora: Sequence[str]) -> dict[str, Path]:
     """Parse ``NAME=FILE``: data set of the paper to corpus file; ``DII`` is short for ``Story-DII``."""
     published = find_table(table)
     if published.kind != "links":
         raise SettingError(f"table {published.name} is of one corpus at a time: give corpus=FILE")
-    found: dict[str, Path] = {}
-    for each in given:
-        name, equals, file = each.partition("=")
+    by_dataset: dict[str, Path] = {}
+    for item in corpora:
+        name, equals, file = item.partition("=")
         if not equals:
-            raise SettingError(f"corpus={each}: several corpora need the names of their data sets, such as DII={each}")
+            raise SettingError(f"corpus={item}: several corpora need the names of their data sets, such as DII={item}")
         dataset = _dataset(published, name.strip())
-        if dataset in found:
-            raise SettingError(f"corpus={each}: {dataset} is named twice")
-        found[dataset] = Path(file)
-    return found
+        if dataset in by_dataset:
+            raise SettingError(f"corpus={item}: {dataset} is named twice")
+        by_dataset[dataset] = Path(file)
+    return by_dataset
 
 
 def _dataset(table: PublishedTable, name: str) -> str:
@@ -55,8 +55,8 @@ def _dataset(table: PublishedTable, name: str) -> str:
         for dataset in table.datasets:
             if name.casefold() == (dataset.rpartition("-")[2] if shortened else dataset).casefold():
                 return dataset
-    there = there_are(did_you_mean(name.upper(), table.datasets), table.datasets)
-    raise SettingError(f"corpus={name}: table {table.name} has no such data set{there}")
+    advice = there_are(did_you_mean(name.upper(), table.datasets), table.datasets)
+    raise SettingError(f"corpus={name}: table {table.name} has no such data set{advice}")
 
 
 def reproduce_corpora(
@@ -72,42 +72,42 @@ def reproduce_corpora(
     folder = folder or Path("reproduced") / published.state
     state = {"table": published.state, "corpora": "several", "set": sorted(overrides)}
     check_state(folder, state)
-    done = {
+    tables = {
         name: reproduce(table, corpus, folder / name.casefold(), overrides=overrides, dataset=name, **more)
         for name, corpus in corpora.items()
     }
     write_text(folder / STATE, json.dumps(state, indent=1), force=True)
-    comparisons = [each.comparison for each in done.values()]
+    comparisons = [r.comparison for r in tables.values()]
     sections, facts = _report(comparisons, folder)
     results = {
         "table": published.name, "set": list(overrides), **facts,
-        "corpora": {name: each.results for name, each in done.items()},
+        "corpora": {name: r.results for name, r in tables.items()},
     }  # fmt: skip
     write_pages(folder, published.title, sections)
     write_text(folder / RESULTS, json.dumps(results, indent=1, ensure_ascii=False, allow_nan=False) + "\n", force=True)
-    failed = {f"{name}: {key}": why for name, each in done.items() for key, why in each.failed.items()}
+    failed = {f"{name}: {key}": why for name, r in tables.items() for key, why in r.failed.items()}
     return Reproduction(folder, sections, results, failed, comparisons[0])
 
 
 def _report(comparisons: Sequence[Comparison], folder: Path) -> tuple[list[Section], dict[str, Any]]:
     table = comparisons[0].table
-    names = list(dict.fromkeys(name for each in comparisons for name in line_names(each)))
-    scores = [read_scores(each) for each in comparisons]
-    means = {each.called: mean_scores(own) for each, own in zip(comparisons, scores, strict=True)}
-    ours = {name: {called: found[name] for called, found in means.items() if name in found} for name in names}
+    names = list(dict.fromkeys(name for c in comparisons for name in line_names(c)))
+    scores = [read_scores(c) for c in comparisons]
+    means = {c.called: mean_scores(values) for c, values in zip(comparisons, scores, strict=True)}
+    ours = {name: {called: by_name[name] for called, by_name in means.items() if name in by_name} for name in names}
     notes = [
         "In percent, in brackets 95 % bootstrap intervals over the test documents; bold is within one point of the "
         "best of its column. Each corpus has a report of its own: "
-        + ", ".join(f"{each.folder.name}/table.html" for each in comparisons) + ".",
+        + ", ".join(f"{c.folder.name}/table.html" for c in comparisons) + ".",
         *table.notes,
-        *(f"{each.called}: {problem}" for each in comparisons for problem in each.problems),
+        *(f"{c.called}: {problem}" for c in comparisons for problem in c.problems),
     ]  # fmt: skip
     published = {name: published_figures(table, name, None) for name in names if name in table.published or ours[name]}
     grid = results_grid(
         {name: cells for name, cells in ours.items() if cells}, published, title=table.title, notes=notes
     )
     more, facts = agreement_sections(
-        [(each, scores_by_seed(each, own)) for each, own in zip(comparisons, scores, strict=True)]
+        [(c, scores_by_seed(c, values)) for c, values in zip(comparisons, scores, strict=True)]
     )
     return footnoted([grid, *_curves(comparisons, folder), *more], footnotes(comparisons)), facts
 
@@ -115,13 +115,13 @@ def _report(comparisons: Sequence[Comparison], folder: Path) -> tuple[list[Secti
 def _curves(comparisons: Sequence[Comparison], folder: Path) -> list[Section]:
     """Draw Fig. S1: a panel for each corpus, of AP or, if it was not trained, of the first trained row."""
     curves, names = [], set()
-    for each in comparisons:
-        rows = sorted((row for row in each.rows if row.recipe), key=lambda row: row.key != COMPARED["AP"])
+    for comparison in comparisons:
+        rows = sorted((row for row in comparison.rows if row.recipe), key=lambda row: row.key != COMPARED["AP"])
         runs = [runs_of(row, 1)[0] for row in rows]
-        run = next((run for run in runs if (model_folder(each.folder, run.key) / LOG).is_file()), None)
+        run = next((run for run in runs if (model_folder(comparison.folder, run.key) / LOG).is_file()), None)
         if run is not None:
             names.add(run.row.name)
-            curves.append(replace(read_curve(model_folder(each.folder, run.key)), name=each.called))
+            curves.append(replace(read_curve(model_folder(comparison.folder, run.key)), name=comparison.called))
     if not curves:
         return []
     write_curves(curves, folder / CURVES, force=True)

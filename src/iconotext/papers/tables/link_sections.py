@@ -64,16 +64,16 @@ def word_vector_file(recipe: Recipe, prepared: Prepared) -> Path | None:
     if not path.is_file():
         words = load_vocabulary(prepared.folder / VOCABULARY).words
         learned = TrainingSentences(prepared, prepared.words)
-        found = train_word2vec(learned, len(words), dim=recipe.words.word_dim, seed=recipe.seed)
+        table = train_word2vec(learned, len(words), dim=recipe.words.word_dim, seed=recipe.seed)
         lines = (
-            f"{word} {' '.join(map(str, row))}" for word, row in zip(words, found.tolist(), strict=True) if any(row)
+            f"{word} {' '.join(map(str, row))}" for word, row in zip(words, table.tolist(), strict=True) if any(row)
         )
         write_text(path, "\n".join(lines) + "\n", force=True)
     return path
 
 
 def vectors_of(
-    corpus: Path, recipe: Recipe, prepared: Prepared, images: NDArray[np.floating], wanted: Collection[str]
+    corpus: Path, recipe: Recipe, prepared: Prepared, images: NDArray[np.floating], ids: Collection[str]
 ) -> Iterator[tuple[str, FloatMatrix, FloatMatrix]]:
     """Yield id, (m, dim) images and (n, dim) sentences of test documents, in the order of the corpus."""
     from iconotext.corpus.store import read_corpus
@@ -81,7 +81,7 @@ def vectors_of(
     numbers = {prepared.ids[number]: number for number in prepared.documents("test").tolist()}
     encode = _sentence_vectors(corpus, recipe, prepared)
     for document in read_corpus(corpus):
-        if document.id in wanted and document.id in numbers:
+        if document.id in ids and document.id in numbers:
             vectors = np.asarray(images[rows_of(prepared, numbers[document.id])], np.float32)
             yield document.id, vectors, encode([sentence.text for sentence in document.sentences])
 
@@ -128,19 +128,19 @@ def agreement_sections(measured: Sequence[Measured]) -> tuple[list[Section], dic
     """Compute rank correlations of the models' AUC, and explain that of AP, for each corpus beside the paper's."""
     correlation, rho = _correlation(measured)
     difficulty, explained = _difficulty(measured)
-    return [each for each in (correlation, difficulty) if each], {"correlation": rho, "difficulty": explained}
+    return [section for section in (correlation, difficulty) if section], {"correlation": rho, "difficulty": explained}
 
 
-def _named(comparison: Comparison, found: Mapping[str, BySeed]) -> dict[str, BySeed]:
+def _named(comparison: Comparison, by_name: Mapping[str, BySeed]) -> dict[str, BySeed]:
     """Return the scores of DC, TK and AP, as far as they were trained and left their start."""
     rows = {row.key: row for row in comparison.rows}
-    named: dict[str, BySeed] = {}
+    by_model: dict[str, BySeed] = {}
     for name, key in COMPARED.items():
-        scores = found.get(rows[key].name, {}) if key in rows else {}
+        scores = by_name.get(rows[key].name, {}) if key in rows else {}
         runs = {run.seed: run.key for run in runs_of(rows[key], comparison.seeds)} if scores else {}
-        if left := {seed: each for seed, each in scores.items() if not comparison.never_left_start(runs[seed])}:
-            named[name] = left
-    return named
+        if left := {seed: value for seed, value in scores.items() if not comparison.never_left_start(runs[seed])}:
+            by_model[name] = left
+    return by_model
 
 
 def _at_start(measured: Sequence[Measured]) -> list[str]:
@@ -161,9 +161,9 @@ def _correlation(measured: Sequence[Measured]) -> tuple[Grid | None, dict[str, A
     lowest = {name: (one, other, rho) for one, other, name, rho in published_facts("hessel2019")["lowest_correlation"]}
     facts: dict[str, Any] = {}
     rows, notes = [], _at_start(measured)
-    for comparison, found in measured:
+    for comparison, by_name in measured:
         try:
-            rhos = _rhos(_named(comparison, found))
+            rhos = _rhos(_named(comparison, by_name))
         except CorpusError as error:
             notes.append(f"{comparison.called}: no correlation: {error}.")
             continue
@@ -184,20 +184,20 @@ def _correlation(measured: Sequence[Measured]) -> tuple[Grid | None, dict[str, A
 
 
 def _rhos(models: Mapping[str, BySeed]) -> dict[tuple[str, str], float | None]:
-    seeds = set.intersection(*(set(each) for each in models.values())) if len(models) > 1 else set()
-    found: dict[tuple[str, str], list[float | None]] = {}
+    seeds = set.intersection(*(set(by_seed) for by_seed in models.values())) if len(models) > 1 else set()
+    by_pair: dict[tuple[str, str], list[float | None]] = {}
     for seed in sorted(seeds):
-        for each in correlations({name: by_seed[seed] for name, by_seed in models.items()}):
-            found.setdefault((each.first, each.second), []).append(each.rho)
-    return {pair: None if None in rhos else float(np.mean(np.array(rhos, float))) for pair, rhos in found.items()}
+        for correlation in correlations({name: by_seed[seed] for name, by_seed in models.items()}):
+            by_pair.setdefault((correlation.first, correlation.second), []).append(correlation.rho)
+    return {pair: None if None in rhos else float(np.mean(np.array(rhos, float))) for pair, rhos in by_pair.items()}
 
 
 def _difficulty(measured: Sequence[Measured]) -> tuple[Grid | None, dict[str, Any]]:
     published = published_facts("hessel2019")["explained_by_spread"]
     facts: dict[str, Any] = {}
     rows, notes = [], list[str]()
-    for comparison, found in measured:
-        by_seed = _named(comparison, found).get("AP")
+    for comparison, by_name in measured:
+        by_seed = _named(comparison, by_name).get("AP")
         if not by_seed:
             continue
         try:
@@ -205,13 +205,11 @@ def _difficulty(measured: Sequence[Measured]) -> tuple[Grid | None, dict[str, An
         except (CorpusError, SettingError) as error:
             notes.append(f"{comparison.called}: what makes its documents hard is not measured: {error}.")
             continue
-        spread, both = ([getattr(each, name).r2 for each in explained] for name in ("spread", "content"))
-        facts[comparison.called] = {"spread": float(np.mean(spread)), "spread_and_content": float(np.mean(both))}
-        theirs = [f"{each}" for each in published.get(comparison.dataset or "", ("–", "–"))]
-        image, text = (
-            np.mean([getattr(each, f"{side}_spread").r2 for each in explained]) for side in ("image", "text")
-        )
-        cells = [percent(float(np.mean(each))) for each in (image, text, spread, both)]
+        spread, content = ([getattr(result, name).r2 for result in explained] for name in ("spread", "content"))
+        facts[comparison.called] = {"spread": float(np.mean(spread)), "spread_and_content": float(np.mean(content))}
+        theirs = [f"{value}" for value in published.get(comparison.dataset or "", ("–", "–"))]
+        image, text = (np.mean([getattr(e, f"{side}_spread").r2 for e in explained]) for side in ("image", "text"))
+        cells = [percent(float(np.mean(values))) for values in (image, text, spread, content)]
         rows.append([comparison.called, *cells, *theirs])
         notes.append(f"{comparison.called}: {seen_through(_recipe(comparison), comparison.prepared)}")
     if not rows and not notes:
@@ -226,13 +224,13 @@ def _explained_by_seed(comparison: Comparison, scores: Sequence[Evaluation]) -> 
     prepared = comparison.prepared
     if prepared.images is None or prepared.images.ndim != 2:
         raise CorpusError("it needs the features of an image backbone or a table of them")
-    aucs = [{each.id: each.auc or 0.0 for each in one.defined} for one in scores]
-    wanted = set.intersection(*map(set, aucs))
-    check_enough(len(wanted))
+    aucs = [{d.id: d.auc or 0.0 for d in evaluation.defined} for evaluation in scores]
+    common = set.intersection(*map(set, aucs))
+    check_enough(len(common))
     comparison.notify("what makes documents hard")
-    seen = list(vectors_of(comparison.corpus, _recipe(comparison), prepared, prepared.images, wanted))
-    ids, images, sentences = zip(*seen, strict=True)
-    return [explain([auc[each] for each in ids], images, sentences) for auc in aucs]
+    vectors = list(vectors_of(comparison.corpus, _recipe(comparison), prepared, prepared.images, common))
+    ids, images, sentences = zip(*vectors, strict=True)
+    return [explain([auc[key] for key in ids], images, sentences) for auc in aucs]
 
 
 def _recipe(comparison: Comparison) -> Any:
@@ -248,7 +246,7 @@ distances."""
 BEFORE, AFTER = "MulLink", "Ours"
 
 
-def bias_sections(comparison: Comparison, found: Mapping[str, BySeed]) -> tuple[list[Section], dict[str, Any]]:
+def bias_sections(comparison: Comparison, by_name: Mapping[str, BySeed]) -> tuple[list[Section], dict[str, Any]]:
     """Measure the distances, draw them, and fit the regressions of the trained models.
 
     Returns:
@@ -266,11 +264,11 @@ def bias_sections(comparison: Comparison, found: Mapping[str, BySeed]) -> tuple[
     caption = "Distances of gold images to the negatives of training and of evaluation"
     sections: list[Section] = [Drawing(DISTANCES_FIGURE, caption), bias_grid(bias)]
     facts: dict[str, Any] = {"bias": asdict(bias), "explained": None}
-    if BEFORE in found and AFTER in found:
+    if BEFORE in by_name and AFTER in by_name:
         comparison.notify("spread of the documents")
         published = {
-            name: each
-            for name, each in published_facts("li2021")["explained_by_spread"].items()
+            name: values
+            for name, values in published_facts("li2021")["explained_by_spread"].items()
             if comparison.dataset in (None, name)
         }
         notes = [
@@ -280,7 +278,7 @@ def bias_sections(comparison: Comparison, found: Mapping[str, BySeed]) -> tuple[
         ]
         explained: Explained | None = None
         try:
-            explained = _explained(comparison.corpus, recipe, prepared, prepared.images, found)
+            explained = _explained(comparison.corpus, recipe, prepared, prepared.images, by_name)
             facts["explained"] = {**asdict(explained), "published": published}
         except CorpusError as error:
             notes.append(f"The regression is not possible here: {error}.")
@@ -293,29 +291,29 @@ def _linked(prepared: Prepared, images: NDArray[np.floating]) -> list[ImageVecto
     documents = np.flatnonzero(np.asarray(prepared.linked))
     if len(documents) > DOCUMENTS:
         documents = np.sort(np.random.default_rng(0).permutation(documents)[:DOCUMENTS])
-    found = []
+    linked = []
     for document in documents.tolist():
         rows = rows_of(prepared, document)
         vectors = np.asarray(images[rows], np.float32)
-        found.append(ImageVectors(prepared.ids[document], vectors, tuple(rows.tolist()), prepared.links_of(document)))
-    return found
+        linked.append(ImageVectors(prepared.ids[document], vectors, tuple(rows.tolist()), prepared.links_of(document)))
+    return linked
 
 
 def _explained(
-    corpus: Path, recipe: Recipe, prepared: Prepared, images: NDArray[np.floating], found: Mapping[str, BySeed]
+    corpus: Path, recipe: Recipe, prepared: Prepared, images: NDArray[np.floating], by_name: Mapping[str, BySeed]
 ) -> Explained:
     """Return R² of both models on the documents for which both have an AUC."""
     aucs = {
-        name: {seed: {each.id: each.auc or 0.0 for each in scores.defined} for seed, scores in found[name].items()}
+        name: {seed: {d.id: d.auc or 0.0 for d in scores.defined} for seed, scores in by_name[name].items()}
         for name in (BEFORE, AFTER)
     }
-    wanted = set.intersection(*(set(scores) for by_seed in aucs.values() for scores in by_seed.values()))
+    common = set.intersection(*(set(scores) for by_seed in aucs.values() for scores in by_seed.values()))
     ids, spreads = [], []
-    for identifier, vectors, texts in vectors_of(corpus, recipe, prepared, images, wanted):
+    for identifier, vectors, texts in vectors_of(corpus, recipe, prepared, images, common):
         ids.append(identifier)
         spreads.append((spread(vectors), spread(texts)))
     before, after = (
-        {seed: [scores[each] for each in ids] for seed, scores in aucs[name].items()} for name in (BEFORE, AFTER)
+        {seed: [scores[key] for key in ids] for seed, scores in aucs[name].items()} for name in (BEFORE, AFTER)
     )
     return explained_by_spread(before, after, spreads)
 
@@ -345,19 +343,19 @@ _COLOURS = ("#b4470f", "#2f7d4f", "#7a4fa3", "#555555")
 
 
 def share_sections(
-    rows: Sequence[Row], found: Mapping[str, BySeed], folder: Path
+    rows: Sequence[Row], by_name: Mapping[str, BySeed], folder: Path
 ) -> tuple[list[Section], dict[str, Any]]:
     """Draw the figure, and find the share from which on the supervised model is better, from scores by row and seed.
 
     Returns:
         The parts of the report, and the entry ``overtaking`` of ``results.json``.
     """
-    supervised = {row.share: found[row.name] for row in rows if row.share is not None and row.name in found}
-    others = {row.name: found[row.name] for row in rows if row.share is None and row.name in found}
+    supervised = {row.share: by_name[row.name] for row in rows if row.share is not None and row.name in by_name}
+    unsupervised = {row.name: by_name[row.name] for row in rows if row.share is None and row.name in by_name}
     if not supervised:
         return [], {}
-    means = {share: over_seeds(list(each.values())) for share, each in supervised.items()}
-    means_of_others = {name: over_seeds(list(each.values())) for name, each in others.items()}
+    means = {share: over_seeds(list(by_seed.values())) for share, by_seed in supervised.items()}
+    means_of_others = {name: over_seeds(list(by_seed.values())) for name, by_seed in unsupervised.items()}
     for name in (SHARES_FIGURE, SHARES_PNG):
         write_shares(means, means_of_others, folder / name)
     drawing = Drawing(SHARES_FIGURE, "AUC and p@1 of the supervised model by share of labelled training documents")
@@ -367,16 +365,16 @@ def share_sections(
         "Share of the labelled training documents from which on, at it and at all larger ones tried, the supervised "
         "model has the better mean, and from which on the 95 % interval of the difference excludes 0."
     ]
-    for name, by_seed in others.items():
+    for name, by_seed in unsupervised.items():
         enough = published_facts("li2021")["enough_labels"][name]
         facts[name] = {"published": enough / 100}
         cells = []
         for metric in SHOWN:
             level = means_of_others[name].means[metric]
-            values = [(share, value) for share, each in means.items() if (value := each.means[metric]) is not None]
+            values = [(share, value) for share, mean in means.items() if (value := mean.means[metric]) is not None]
             first = None if level is None else overtaking(values, level)
             try:
-                low = [(share, differences(each, by_seed)[metric].interval[0]) for share, each in supervised.items()]
+                low = [(share, differences(s, by_seed)[metric].interval[0]) for share, s in supervised.items()]
                 surely = overtaking(low, 0)
             except CorpusError as error:
                 notes, surely = [*notes, f"{name} cannot be compared: {error}."], None
@@ -402,15 +400,15 @@ def overtaking(values: Sequence[tuple[float, float]], level: float) -> float | N
         The smallest of the shares such that it, and every larger one, has a value above the level; None where the
         largest has not.
     """
-    found = None
+    lowest = None
     for share, value in sorted(values, reverse=True):
         if value <= level:
             break
-        found = share
-    return found
+        lowest = share
+    return lowest
 
 
-def write_shares(supervised: Mapping[float, Evaluation], others: Mapping[str, Evaluation], path: Path) -> None:
+def write_shares(supervised: Mapping[float, Evaluation], unsupervised: Mapping[str, Evaluation], path: Path) -> None:
     """Draw AUC and p@1 by share, and those of models without labels as dashed lines.
 
     Args:
@@ -421,14 +419,14 @@ def write_shares(supervised: Mapping[float, Evaluation], others: Mapping[str, Ev
     def draw(figure: Figure) -> None:
         panels = figure.subplots(1, len(SHOWN), squeeze=False)[0]
         for panel, metric in zip(panels, SHOWN, strict=True):
-            _share_panel(panel, supervised, others, metric)
+            _share_panel(panel, supervised, unsupervised, metric)
         legend_above(figure)
 
     write_figure(draw, path, width=0.6 + 3.6 * len(SHOWN), height=3.1, force=True)
 
 
 def _share_panel(
-    axes: Axes, supervised: Mapping[float, Evaluation], others: Mapping[str, Evaluation], metric: str
+    axes: Axes, supervised: Mapping[float, Evaluation], unsupervised: Mapping[str, Evaluation], metric: str
 ) -> None:
     points = [
         (100 * share, 100 * mean, evaluation.intervals[metric])
@@ -440,7 +438,7 @@ def _share_panel(
     if all(ends is not None for _, _, ends in points):
         low, high = ([100 * ends[end] for _, _, ends in points if ends is not None] for end in (0, 1))
         axes.fill_between(shares, low, high, color=BLUE, alpha=0.15, linewidth=0)
-    for number, (name, evaluation) in enumerate(others.items()):
+    for number, (name, evaluation) in enumerate(unsupervised.items()):
         mean = evaluation.means[metric]
         if mean is not None:
             colour = _COLOURS[number % len(_COLOURS)]

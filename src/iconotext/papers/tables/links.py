@@ -147,7 +147,7 @@ def score_links(
     from iconotext.decide.settings import LinkSettings
     from iconotext.evaluate.score_documents import score_documents
 
-    documents = (each for each in read_corpus(corpus) if each.split == "test" and each.links is not None)
+    documents = (d for d in read_corpus(corpus) if d.split == "test" and d.links is not None)
     linking = LinkSettings(evidence=("picture",), image=own_features(str(model), corpus))
     evaluation = evaluate(score_documents(str(model), documents, linking))
     if prepared is not None:
@@ -178,14 +178,14 @@ def report(comparison: Comparison) -> TableReport:
     if comparison.source is not None:
         facts["from"] = str(comparison.source)
     if "shares" in table.sections:
-        found, facts["overtaking"] = share_sections(comparison.rows, by_seed, comparison.folder)
-        sections = [*found, *sections]
+        added, facts["overtaking"] = share_sections(comparison.rows, by_seed, comparison.folder)
+        sections = [*added, *sections]
     if "bias" in table.sections:
-        found, more = bias_sections(comparison, by_seed)
-        sections, facts = [*sections, *found], facts | more
+        added, more = bias_sections(comparison, by_seed)
+        sections, facts = [*sections, *added], facts | more
     if "agreement" in table.sections:
-        found, more = agreement_sections([(comparison, by_seed)])
-        sections, facts = [*sections, *found], facts | more
+        added, more = agreement_sections([(comparison, by_seed)])
+        sections, facts = [*sections, *added], facts | more
     facts["rows"] = [
         _facts(comparison, line, scores[line.name], means[line.name], compared.get(line.name, {}))
         for line in _lines(comparison)
@@ -209,22 +209,22 @@ def report(comparison: Comparison) -> TableReport:
 
 def mean_scores(scores: Scores) -> dict[str, Evaluation]:
     """Average the scores of each line over the seeds."""
-    return {name: over_seeds([each.evaluation for each in by_seed.values()]) for name, by_seed in scores.items()}
+    return {name: over_seeds([result.evaluation for result in by_seed.values()]) for name, by_seed in scores.items()}
 
 
 def _mean_losses(scores: Scores) -> dict[str, float]:
     """Return the mean loss over the seeds of each line whose loss on the test documents was measured."""
     losses = {
-        name: [each.about["test_loss"] for each in by_seed.values() if "test_loss" in each.about]
+        name: [result.about["test_loss"] for result in by_seed.values() if "test_loss" in result.about]
         for name, by_seed in scores.items()
     }
-    return {name: sum(each) / len(each) for name, each in losses.items() if each}
+    return {name: sum(values) / len(values) for name, values in losses.items() if values}
 
 
 def scores_by_seed(comparison: Comparison, scores: Scores) -> dict[str, dict[int, Evaluation]]:
     """Return the scores by seed of each trained row, by its name."""
     return {
-        row.name: {seed: each.evaluation for seed, each in scores[row.name].items()}
+        row.name: {seed: result.evaluation for seed, result in scores[row.name].items()}
         for row in comparison.rows
         if row.recipe is not None and row.name in scores
     }
@@ -242,14 +242,14 @@ def _lines(comparison: Comparison) -> list[Row]:
 
 def read_scores(comparison: Comparison) -> Scores:
     """Read the scores of the table's lines, of runs with valid figures."""
-    found: dict[str, dict[int, Results]] = {}
+    scores: dict[str, dict[int, Results]] = {}
     for row in _lines(comparison):
         keys = {run.seed: run.key for run in runs_of(row, comparison.seeds)} or {0: row.key}  # 0: nothing is trained
         for seed, key in keys.items():
             path = results_path(comparison.folder, key)
             if path.is_file() and comparison.counts(key):
-                found.setdefault(row.name, {})[seed] = read_results(path)
-    return found
+                scores.setdefault(row.name, {})[seed] = read_results(path)
+    return scores
 
 
 def line_names(comparison: Comparison) -> list[str]:
@@ -259,7 +259,7 @@ def line_names(comparison: Comparison) -> list[str]:
 
 def published_figures(table: PublishedTable, name: str, dataset: str | None) -> dict[str, tuple[float, ...]]:
     """Return the published figures of a line by data set: of one, or of all if none is named."""
-    return {each: figures for each, figures in table.published.get(name, {}).items() if dataset in (None, each)}
+    return {row: figures for row, figures in table.published.get(name, {}).items() if dataset in (None, row)}
 
 
 def _facts(
@@ -267,23 +267,23 @@ def _facts(
 ) -> dict[str, Any]:
     """Return the entry of a line in ``results.json``."""
     first = next(iter(scores.values()))
-    found = {"row": row.name, **mean.as_dict(model=row.key, corpus=str(comparison.corpus), split="test")}
-    found |= {name: first.about[name] for name in ("k", "trained_on", "test_loss") if name in first.about}
+    facts = {"row": row.name, **mean.as_dict(model=row.key, corpus=str(comparison.corpus), split="test")}
+    facts |= {name: first.about[name] for name in ("k", "trained_on", "test_loss") if name in first.about}
     if compared:
-        found["seeds"] = [
-            {"seed": seed, "model": each.model, **{metric: each.evaluation.means[metric] for metric in LINK_METRICS}}
-            | _training(model_folder(comparison.folder, each.model))
-            for seed, each in scores.items()
+        facts["seeds"] = [
+            {"seed": seed, "model": result.model, **{m: result.evaluation.means[m] for m in LINK_METRICS}}
+            | _training(model_folder(comparison.folder, result.model))
+            for seed, result in scores.items()
         ]
-        found |= compared
+        facts |= compared
     else:
-        found |= _training(model_folder(comparison.folder, first.model))
+        facts |= _training(model_folder(comparison.folder, first.model))
     if row.name in comparison.table.published:
-        found["published"] = {
-            name: [None if math.isnan(each) else each for each in figures]
+        facts["published"] = {
+            name: [None if math.isnan(value) else value for value in figures]
             for name, figures in published_figures(comparison.table, row.name, comparison.dataset).items()
         }
-    return found
+    return facts
 
 
 def _training(model: Path) -> dict[str, Any]:
@@ -315,15 +315,15 @@ def _curves(comparison: Comparison) -> list[Section]:
 def _notes(comparison: Comparison, means: Mapping[str, Evaluation], scores: Scores) -> list[str]:
     """Return remarks for a reader of the table."""
     notes, seeds = [], comparison.seeds
-    if any(each.defined for each in means.values()):
-        some = next(iter(means.values()))
+    if any(mean.defined for mean in means.values()):
+        mean = next(iter(means.values()))
         of_seeds = "" if seeds == 1 else f" of the means over {seeds} seeds"
         notes.append(
-            f"In percent. Ours: means over {len(some.defined):,} test documents{of_seeds}, in brackets 95 % bootstrap "
+            f"In percent. Ours: means over {len(mean.defined):,} test documents{of_seeds}, in brackets 95 % bootstrap "
             "intervals over them; bold is within one point of the best of its column."
         )
-        if some.undefined:
-            notes.append(f"{len(some.undefined):,} more test documents have no defined AUC and do not count.")
+        if mean.undefined:
+            notes.append(f"{len(mean.undefined):,} more test documents have no defined AUC and do not count.")
     trained = [row.name for row in comparison.rows if row.recipe is not None and row.name in scores]
     short = [f"{name} ({len(scores[name])})" for name in trained if len(scores[name]) < seeds]
     if short:
@@ -334,10 +334,10 @@ def _notes(comparison: Comparison, means: Mapping[str, Evaluation], scores: Scor
         if shares is not None:
             notes.append(f"Rows with concepts: {describe_shares(shares)}.")
             break
-    detected = [each for by_seed in scores.values() for each in by_seed.values() if "k" in each.about]
+    detected = [result for by_seed in scores.values() for result in by_seed.values() if "k" in result.about]
     if detected:
-        shown = [f"K = {each.about['k']} {K_OF[each.model]}" for each in detected]
-        notes.append("Object detection: " + "; ".join(shown) + ".")
+        texts = [f"K = {result.about['k']} {K_OF[result.model]}" for result in detected]
+        notes.append("Object detection: " + "; ".join(texts) + ".")
     notes += comparison.table.notes
     if comparison.source is not None:
         notes.append(

@@ -37,32 +37,32 @@ def compare_rows(rows: Mapping[str, BySeed], reference: str) -> tuple[Grid | Non
     ]  # fmt: skip
     for name, by_seed in rows.items():
         spread = spread_over_seeds(list(by_seed.values()))
-        found: dict[str, Difference] = {}
+        by_metric: dict[str, Difference] = {}
         if name != reference and set(by_seed) & set(rows[reference]):
             try:
-                found = differences(by_seed, rows[reference])
+                by_metric = differences(by_seed, rows[reference])
             except CorpusError as error:
                 notes.append(f"{name} cannot be compared: {error}.")
-        dicts = {metric: asdict(each) for metric, each in found.items()}
-        facts[name] = {"spread": spread, "difference": {"to": reference, **dicts} if found else None}
+        dicts = {metric: asdict(d) for metric, d in by_metric.items()}
+        facts[name] = {"spread": spread, "difference": {"to": reference, **dicts} if by_metric else None}
         cells = [name, f"{len(by_seed)}"]
         for metric in SHOWN:
             cells.append(f"± {percent(spread[metric])}" if spread[metric] is not None else "–")
-            cells.append(_cell(found[metric]) if found else "–")
+            cells.append(_cell(by_metric[metric]) if by_metric else "–")
         lines.append(cells)
     if len(rows) < 2 and all(len(by_seed) < 2 for by_seed in rows.values()):
         return None, facts
     columns = [
         "",
         "seeds",
-        *(f"{LINK_METRICS[each].label}{what}" for each in SHOWN for what in (": spread", f" − {reference}")),
+        *(f"{LINK_METRICS[metric].label}{suffix}" for metric in SHOWN for suffix in (": spread", f" − {reference}")),
     ]
     return Grid(f"Differences to {reference}", columns, lines, notes), facts
 
 
-def _cell(found: Difference) -> str:
-    interval = difference(found.difference, *found.interval)
-    return f"{interval}, {found.same_sign} of {found.seeds}" if found.seeds > 1 else interval
+def _cell(delta: Difference) -> str:
+    interval = difference(delta.difference, *delta.interval)
+    return f"{interval}, {delta.same_sign} of {delta.seeds}" if delta.seeds > 1 else interval
 
 
 SHOWN_METRICS = ("auc", "p@1", "p@5")
@@ -98,8 +98,8 @@ def results_grid(
         published order, ours that it lacks at the end. Each data set has two columns: AUC, and p@1 / p@5.
     """
     published = published or {}
-    ours = dict.fromkeys(name for each in rows.values() for name in each)
-    theirs = dict.fromkeys(name for each in published.values() for name in each)
+    ours = dict.fromkeys(name for cells in rows.values() for name in cells)
+    theirs = dict.fromkeys(name for cells in published.values() for name in cells)
     groups = _groups(ours, theirs)
     figures = {
         name: [
@@ -112,7 +112,7 @@ def results_grid(
         for name in dict.fromkeys([*published, *rows])
     }
     best = [
-        max((each.value for each in column if each is not None), default=None)
+        max((figure.value for figure in column if figure is not None), default=None)
         for column in zip(*figures.values(), strict=True)
     ]
     columns = [(head, name) for head in _heads(groups) for name in ("AUC", "p@1 / p@5")]
@@ -128,26 +128,26 @@ def losses_grid(
     notes: Sequence[str],
 ) -> Grid:
     """Make the table of the supplement's §2: AUC, and the negative loss on test documents, beside published figures."""
-    ours = dict.fromkeys(name for each in rows.values() for name in each)
-    theirs = dict.fromkeys(name for each in published.values() for name in each)
+    ours = dict.fromkeys(name for cells in rows.values() for name in cells)
+    theirs = dict.fromkeys(name for cells in published.values() for name in cells)
     groups, lines = _groups(ours, theirs), []
     for name in dict.fromkeys([*published, *rows]):
         cells: list[Sequence[str]] = [name]
         for group, mine in groups:
             if mine:
-                own = losses.get(name, {}).get(group)
+                value = losses.get(name, {}).get(group)
                 cells += [_text(_ours(rows.get(name, {}).get(group))[0], None) or "–"]
-                cells += ["–" if own is None else f"{-own:.3f}"]
+                cells += ["–" if value is None else f"{-value:.3f}"]
             else:
                 area, loss = published.get(name, {}).get(group, (math.nan, math.nan))
-                cells += ["–" if math.isnan(each) else f"{each:.{digits}f}" for each, digits in ((area, 1), (loss, 2))]
+                cells += ["–" if math.isnan(x) else f"{x:.{digits}f}" for x, digits in ((area, 1), (loss, 2))]
         lines.append(cells)
     better = published_facts("hessel2019")["fine_tuned_better"]
     notes = [*notes, "−L: minus the mean loss on the test documents, by their own negatives; higher is better."]
     for group in ours:
-        known = {name: each[group] for name, each in losses.items() if group in each}
-        if len(known) == 2:
-            (first, fixed), (second, tuned) = known.items()
+        of_group = {name: values[group] for name, values in losses.items() if group in values}
+        if len(of_group) == 2:
+            (first, fixed), (second, tuned) = of_group.items()
             less = f"{abs(1 - tuned / fixed):.0%}" if fixed else "–"
             notes.append(
                 f"{group}: the loss of {second} is {less} {'lower' if tuned < fixed else 'higher'} than that of "
@@ -158,7 +158,7 @@ def losses_grid(
 
 def _groups(ours: Iterable[str], theirs: Iterable[str]) -> list[tuple[str, bool]]:
     """Return our data sets that the paper lacks, then the paper's; each name with whether it is ours, ours first."""
-    names = dict.fromkeys([*(each for each in ours if each not in set(theirs)), *theirs])
+    names = dict.fromkeys([*(name for name in ours if name not in set(theirs)), *theirs])
     return [(name, mine) for name in names for mine in (True, False) if name in (set(ours) if mine else set(theirs))]
 
 
@@ -189,8 +189,8 @@ def _cells(figures: Sequence[Figure | None], best: Sequence[float | None]) -> li
     texts = [_text(figure, top) for figure, top in zip(figures, best, strict=True)]
     cells: list[Sequence[str]] = []
     for start in range(0, len(texts), len(SHOWN_METRICS)):
-        area, one, five = texts[start : start + len(SHOWN_METRICS)]
-        cells += [area or "–", [*(one or "–"), "/", *(five or "–")] if one or five else "–"]
+        area, p1, p5 = texts[start : start + len(SHOWN_METRICS)]
+        cells += [area or "–", [*(p1 or "–"), "/", *(p5 or "–")] if p1 or p5 else "–"]
     return cells
 
 
@@ -198,5 +198,5 @@ def _text(figure: Figure | None, best: float | None) -> list[str]:
     if figure is None:
         return []
     number = f"{figure.value:.1f}"
-    shown = Bold(number) if is_bold(figure.value, best) else number
-    return [shown] if figure.interval is None else [shown, f"({figure.interval[0]:.1f}–{figure.interval[1]:.1f})"]
+    text = Bold(number) if is_bold(figure.value, best) else number
+    return [text] if figure.interval is None else [text, f"({figure.interval[0]:.1f}–{figure.interval[1]:.1f})"]

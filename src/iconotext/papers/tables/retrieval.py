@@ -65,20 +65,20 @@ def sweep_sections(
         differences: To that row; see ``differences_to``.
     """
     panels = {
-        what: [(value, name) for value, name in values if name in scores]
-        for what in SWEPT
-        if len(values := swept(rows, what)) > 1
+        setting: [(value, name) for value, name in values if name in scores]
+        for setting in SWEPT
+        if len(values := swept(rows, setting)) > 1
     }
 
     def draw(canvas: Figure) -> None:
-        for axes, (what, values) in zip(canvas.subplots(1, len(panels)), panels.items(), strict=True):
-            _panel(axes, what, values, scores)
+        for axes, (setting, values) in zip(canvas.subplots(1, len(panels)), panels.items(), strict=True):
+            _panel(axes, setting, values, scores)
         legend_above(canvas)
 
     seeds = max(map(len, scores.values()))
     lines = []
     for name, by_seed in scores.items():
-        ranks = [median_rank([each[split] for each in by_seed.values()]) for split in SPLITS]
+        ranks = [median_rank([score[split] for score in by_seed.values()]) for split in SPLITS]
         lines.append([name, *ranks, compared(differences.get(name, {}))[0]])
     columns = ["", "validation MedR", "test MedR", f"test MedR − {rows[0].name}"]
     notes = [
@@ -96,52 +96,52 @@ def sweep_sections(
 def _best_on_validation(panels: Mapping[str, Sequence[tuple[float, str]]], scores: Scores) -> list[str]:
     """Name the value of each sweep that has the lowest median rank on the validation pairs, of equal ones the first."""
     best = []
-    for what, values in panels.items():
+    for setting, values in panels.items():
         ranks = [(_mean(_parts(scores[name], "validation"), "median_rank"), value) for value, name in values]
         if ranks:
-            best.append(f"{what} {min(ranks, key=lambda each: each[0])[1]:g}")
+            best.append(f"{setting} {min(ranks, key=lambda pair: pair[0])[1]:g}")
     return best
 
 
-def swept(rows: Sequence[Row], what: str) -> list[tuple[float, str]]:
+def swept(rows: Sequence[Row], setting: str) -> list[tuple[float, str]]:
     """Return the values of a sweep with the names of their rows, ascending; these rows differ in no other setting."""
     first = rows[0].recipe
-    found = []
+    values = []
     for row in rows:
         if row.recipe is not None and first is not None:
-            others = [value for name, value in SWEPT.items() if name != what]
-            if all(value(row.recipe) == value(first) for value in others):
-                found.append((SWEPT[what](row.recipe), row.name))
-    return sorted(found)
+            other_values = [value for name, value in SWEPT.items() if name != setting]
+            if all(value(row.recipe) == value(first) for value in other_values):
+                values.append((SWEPT[setting](row.recipe), row.name))
+    return sorted(values)
 
 
-def _panel(axes: Axes, what: str, values: Sequence[tuple[float, str]], scores: Scores) -> None:
+def _panel(axes: Axes, setting: str, values: Sequence[tuple[float, str]], scores: Scores) -> None:
     for split, color in SPLITS.items():
-        ranks = [[each[split]["median_rank"] for each in scores[name].values()] for _, name in values]
-        means = [float(np.mean(each)) for each in ranks]
-        spreads = [float(np.std(each, ddof=1)) if len(each) > 1 else 0.0 for each in ranks]
+        ranks = [[score[split]["median_rank"] for score in scores[name].values()] for _, name in values]
+        means = [float(np.mean(seeds)) for seeds in ranks]
+        spreads = [float(np.std(seeds, ddof=1)) if len(seeds) > 1 else 0.0 for seeds in ranks]
         label = "test" if split == "retrieval" else split
         axes.errorbar([x for x, _ in values], means, spreads, color=color, marker="o", markersize=3, label=label)
-    if what in ON_LOG_SCALE:
+    if setting in ON_LOG_SCALE:
         axes.set_xscale("log")
     axes.xaxis.set_major_formatter("{x:g}")
-    axes.set_xlabel(what)
+    axes.set_xlabel(setting)
     axes.set_ylabel("median rank")
     axes.grid(alpha=0.25)
 
 
-def compared(found: Mapping[str, Any]) -> list[str]:
+def compared(result: Mapping[str, Any]) -> list[str]:
     """Differences of median rank, R@1 and R@10 with their intervals."""
-    if "median_rank" not in found:
+    if "median_rank" not in result:
         return ["–"] * 3
-    ranks, *recalls = ([found[name]["difference"], *found[name]["interval"]] for name in COMPARED_METRICS)
-    value, low, high = (f"{each:+.1f}".replace("-", "−") for each in ranks)
-    return [f"{value} ({low} to {high})", *(difference(*each) for each in recalls)]
+    ranks, *recalls = ([result[name]["difference"], *result[name]["interval"]] for name in COMPARED_METRICS)
+    value, low, high = (f"{number:+.1f}".replace("-", "−") for number in ranks)
+    return [f"{value} ({low} to {high})", *(difference(*recall) for recall in recalls)]
 
 
 def median_rank(by_seed: Sequence[Mapping[str, Any]]) -> str:
     """Return the median rank with its deviation over the seeds, or of a single one over the draws."""
-    ranks = [each["median_rank"] for each in by_seed]
+    ranks = [score["median_rank"] for score in by_seed]
     spread = float(np.std(ranks, ddof=1)) if len(ranks) > 1 else by_seed[0]["deviations"]["median_rank"]
     return _median(float(np.mean(ranks)), spread)
 
@@ -182,24 +182,24 @@ def differences_to(scores: Scores, reference: str) -> dict[str, dict[str, Any]]:
 
     @cache
     def figures(name: str, seed: int, kind: str) -> NDArray[np.float64]:
-        found = scores[name][seed]
-        return resampled_figures(found["ranks"][kind], found["pairs"])
+        score = scores[name][seed]
+        return resampled_figures(score["ranks"][kind], score["pairs"])
 
     def compared(mine: tuple[str, str], theirs: tuple[str, str], seeds: Sequence[int]) -> dict[str, Any]:
         by_seed = np.array([figures(mine[0], s, mine[1]) - figures(theirs[0], s, theirs[1]) for s in seeds])
         return _intervals(by_seed)
 
-    found: dict[str, dict[str, Any]] = {}
+    by_name: dict[str, dict[str, Any]] = {}
     theirs = scores.get(reference, {})
     for name, mine in scores.items():
         seeds = [seed for seed in mine if seed in theirs and _same_queries(mine[seed], theirs[seed])]
         if name != reference and seeds:
-            found[name] = {"to": reference, "seeds": len(seeds)} | compared((name, PLAIN), (reference, PLAIN), seeds)
+            by_name[name] = {"to": reference, "seeds": len(seeds)} | compared((name, PLAIN), (reference, PLAIN), seeds)
         kinds = [kind for kind in next(iter(mine.values()))["ranks"] if kind != PLAIN]
         if kinds:
             refined = {kind: compared((name, kind), (name, PLAIN), list(mine)) for kind in kinds}
-            found[name] = found.get(name, {}) | {"refined": refined}
-    return found
+            by_name[name] = by_name.get(name, {}) | {"refined": refined}
+    return by_name
 
 
 def resampled_figures(
@@ -221,13 +221,13 @@ def _difference_figures(
     sums, pools = np.zeros((len(counts), len(COMPARED_METRICS))), np.zeros((len(counts), 1))
     for draw in draws:
         ranks = Ranks(np.array(draw["above"]), np.array(draw["tied"]))
-        own = counts[:, np.array(draw["queries"])]
-        total = own.sum(axis=1)
-        there = total > 0
-        columns = [own @ ranks.recall(k) / np.maximum(total, 1) for k in (1, 10)]
-        figures = np.stack([weighted_medians(ranks.mean, own), *columns], axis=1)
-        sums += np.where(there[:, None], figures, 0)
-        pools += there[:, None]
+        draw_counts = counts[:, np.array(draw["queries"])]
+        total = draw_counts.sum(axis=1)
+        has_queries = total > 0
+        columns = [draw_counts @ ranks.recall(k) / np.maximum(total, 1) for k in (1, 10)]
+        figures = np.stack([weighted_medians(ranks.mean, draw_counts), *columns], axis=1)
+        sums += np.where(has_queries[:, None], figures, 0)
+        pools += has_queries[:, None]
     return sums / np.maximum(pools, 1)
 
 
@@ -252,13 +252,13 @@ def _intervals(by_seed: NDArray[np.float64]) -> dict[str, Any]:
     """Return difference and interval by metric, from (seeds, 1 + resamplings, 3) differences."""
     shares = resampled_seeds(len(by_seed), by_seed.shape[1] - 1, 0)
     drawn = np.einsum("rs,srm->rm", shares, by_seed[:, 1:])
-    found = zip(COMPARED_METRICS, by_seed[:, 0].mean(axis=0), interval_ends(drawn), strict=True)
-    return {metric: {"difference": float(mean), "interval": ends.tolist()} for metric, mean, ends in found}
+    rows = zip(COMPARED_METRICS, by_seed[:, 0].mean(axis=0), interval_ends(drawn), strict=True)
+    return {metric: {"difference": float(mean), "interval": ends.tolist()} for metric, mean, ends in rows}
 
 
 def _same_queries(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> bool:
     """Tell whether two models were measured on the same pairs, in the same pools."""
-    queries = ([draw["queries"] for draw in each["ranks"][PLAIN]] for each in (mine, theirs))
+    queries = ([draw["queries"] for draw in scores["ranks"][PLAIN]] for scores in (mine, theirs))
     return mine["pairs"] == theirs["pairs"] and next(queries) == next(queries)
 
 
@@ -296,9 +296,9 @@ def retrieval_sections(
             _refinement(aware, differences, dataset),
             Drawing(REFINEMENT_FIGURE, "Median rank with and without refinement"),
         ]
-    both = {name: scores[name] for name in published_cells("alikhani2021/7") if name in scores}
-    if any(each["relations"] for by_seed in both.values() for each in by_seed.values()):
-        sections.append(_of_relations(both, dataset))
+    shared = {name: scores[name] for name in published_cells("alikhani2021/7") if name in scores}
+    if any(score["relations"] for by_seed in shared.values() for score in by_seed.values()):
+        sections.append(_of_relations(shared, dataset))
     if aware:
         sections.append(_precision(aware, dataset))
     return sections
@@ -323,19 +323,19 @@ def draw_refinement(scores: Scores, path: Path) -> None:
 
 
 def _is_refined(by_seed: Mapping[int, Mapping[str, Any]]) -> bool:
-    return all("refined" in each for each in by_seed.values())
+    return all("refined" in score for score in by_seed.values())
 
 
 def _retrieval(
     scores: Scores, differences: Differences, dataset: str | None, reference: str, names: Sequence[str] | None
 ) -> Grid:
     published = published_cells(f"alikhani2021/{NUMBER[dataset]}") if dataset else {}
-    some = next(iter(next(iter(scores.values())).values()))
+    score = next(iter(next(iter(scores.values())).values()))
     seeds = max(map(len, scores.values()))
     columns = ["", *RANKS, *(f"{name} − {reference}" for name in ("MedR", "R@1", "R@10"))]
     columns += [f"published {name}" for name in RANKS] if published else []
     rows = []
-    for name in dict.fromkeys([*(each for each in published if names is None or each in names), *scores]):
+    for name in dict.fromkeys([*(name for name in published if names is None or name in names), *scores]):
         cells = _ours(_parts(scores[name], "retrieval")) if name in scores else ["–"] * 4
         cells += compared(differences.get(name, {}))
         if published:
@@ -343,8 +343,8 @@ def _retrieval(
         rows.append([name, *cells])
     spread = "over the seeds" if seeds > 1 else "over the draws"
     notes = [
-        f"Median rank (± standard deviation {spread}) and R@K in percent, in pools of {some['pool']} of "
-        f"{some['images']:,} test images, {counted(some['draws'], 'draw')}, {counted(seeds, 'seed')}. Differences in "
+        f"Median rank (± standard deviation {spread}) and R@K in percent, in pools of {score['pool']} of "
+        f"{score['images']:,} test images, {counted(score['draws'], 'draw')}, {counted(seeds, 'seed')}. Differences in "
         "ranks (less is better) and points, paired query by query and seed by seed, with 95 % bootstrap intervals for "
         "which both are drawn anew."
     ]
@@ -365,7 +365,7 @@ def _refinement(scores: Scores, differences: Differences, dataset: str | None) -
             if dataset is not None and kind not in ("validation", dataset):
                 continue
             refined = _refined(by_seed, kind)
-            settings = dict.fromkeys(f"{each['strength']:g}, {each['threshold']:g}" for each in refined.values())
+            settings = dict.fromkeys(f"{r['strength']:g}, {r['threshold']:g}" for r in refined.values())
             by = "chosen on validation" if kind == "validation" else f"the paper's, {kind}"
             figures = [f"{plain:.1f}", f"{_mean(refined, 'median_rank'):.1f}"]
             change = compared(differences[name]["refined"][kind])
@@ -381,12 +381,12 @@ def _of_relations(scores: Scores, dataset: str | None) -> Grid:
     rows = []
     for relation in first["relations"]:
         for name, by_seed in scores.items():
-            found = {seed: score["relations"].get(relation) for seed, score in by_seed.items()}
-            asked = {seed: each for seed, each in found.items() if each is not None}
+            figures = {seed: score["relations"].get(relation) for seed, score in by_seed.items()}
+            defined = {seed: value for seed, value in figures.items() if value is not None}
             cells = ["0", *["–"] * 4]
-            if asked:
-                queries = next(iter(asked.values()))["queries"]
-                cells = [f"{queries:.0f}", *_ours(asked)]
+            if defined:
+                queries = next(iter(defined.values()))["queries"]
+                cells = [f"{queries:.0f}", *_ours(defined)]
             cells += _theirs(published.get(name, {}).get(relation) if dataset else None)
             rows.append([f"{relation}: {name}", *cells])
     columns = ["", "queries", *RANKS, *(f"published {name}" for name in RANKS)]
@@ -396,13 +396,13 @@ def _of_relations(scores: Scores, dataset: str | None) -> Grid:
 
 def _precision(scores: Scores, dataset: str | None) -> Grid:
     published = published_cells("alikhani2021/8") if dataset == "Clue" else {}
-    every = [each["precision"] for by_seed in scores.values() for each in by_seed.values()]
+    every = [score["precision"] for by_seed in scores.values() for score in by_seed.values()]
     relations = list(dict.fromkeys(name for precision in every for name in precision))
     rows = [["share of pairs that have it", *(_rate(every, relation) for relation in relations)]]
     for name, by_seed in scores.items():
         cells = []
         for relation in relations:
-            values = [each["precision"].get(relation, {}).get("average_precision") for each in by_seed.values()]
+            values = [score["precision"].get(relation, {}).get("average_precision") for score in by_seed.values()]
             good = [value for value in values if value is not None]
             theirs = published.get(name, {}).get(relation)
             ours = f"{np.mean(good):.2f}" if good else "–"
@@ -427,20 +427,20 @@ def _theirs(figures: Sequence[float] | None) -> list[str]:
     if figures is None:
         return ["–"] * 4
     median, *deviation, one, five, ten = figures
-    return [_median(median, deviation[0] if deviation else None), *(f"{each:.1f}" for each in (one, five, ten))]
+    return [_median(median, deviation[0] if deviation else None), *(f"{recall:.1f}" for recall in (one, five, ten))]
 
 
 def _mean(by_seed: Mapping[int, Mapping[str, Any]], metric: str) -> float:
-    return float(np.mean([each[metric] for each in by_seed.values()]))
+    return float(np.mean([score[metric] for score in by_seed.values()]))
 
 
 def _parts(by_seed: Mapping[int, Mapping[str, Any]], kind: str) -> dict[int, Any]:
-    return {seed: each[kind] for seed, each in by_seed.items()}
+    return {seed: score[kind] for seed, score in by_seed.items()}
 
 
 def _refined(by_seed: Mapping[int, Mapping[str, Any]], kind: str) -> dict[int, Any]:
     """Return the figures of a refinement by seed: ``validation``, or a data set of the paper."""
-    return {seed: each["refined"][kind] for seed, each in by_seed.items()}
+    return {seed: score["refined"][kind] for seed, score in by_seed.items()}
 
 
 def check_corpus(corpus: Path, prepared: Prepared) -> None:
@@ -485,12 +485,11 @@ def score_retrieval(model: Path, corpus: Path, path: Path) -> None:
 
     encoder = retrieval_encoder(str(model), corpus)
     test, validation = (
-        pair_vectors(encoder, (each for each in read_corpus(corpus) if each.split == split))
-        for split in ("test", "validation")
+        pair_vectors(encoder, (d for d in read_corpus(corpus) if d.split == split)) for split in ("test", "validation")
     )
     pool = min(POOL, len(test.images))
     plain = rank_pools(similarities(test), test.image_of, pool=pool)
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "weights": _digest(model),
         "pairs": len(test.ids),
         "images": len(test.images),
@@ -499,14 +498,14 @@ def score_retrieval(model: Path, corpus: Path, path: Path) -> None:
         "validation": found_images(validation).as_dict(),
         "retrieval": _figures(plain),
         "relations": {
-            name: None if each is None else each.as_dict()
-            for name, each in of_relations(plain, test.labels, test.relations).items()
+            name: None if figures is None else figures.as_dict()
+            for name, figures in of_relations(plain, test.labels, test.relations).items()
         },
         "ranks": {PLAIN: ranks_for_json(plain)},
     }
     coherence = encoder.coherence
     if coherence is not None:
-        found["precision"] = {each.relation: each.as_dict() for each in coherence_precisions(coherence, test)}
+        result["precision"] = {p.relation: p.as_dict() for p in coherence_precisions(coherence, test)}
         tuning = tune_refinement(
             similarities(validation),
             pair_probabilities(validation, coherence),
@@ -516,12 +515,12 @@ def score_retrieval(model: Path, corpus: Path, path: Path) -> None:
         write_tuning(tuning, model, {"split": "validation"}, force=True)
         fixed = published_facts("alikhani2021")["refinement"]
         chosen = {"validation": (tuning.best.strength, tuning.best.threshold), **fixed}
-        found["refined"] = {}
+        result["refined"] = {}
         for name, (strength, threshold) in chosen.items():
             draws = rank_pools(refined(test, coherence, Refinement(strength, threshold)), test.image_of, pool=pool)
-            found["refined"][name] = {"strength": strength, "threshold": threshold, **_figures(draws)}
-            found["ranks"][name] = ranks_for_json(draws)
-    write_text(path, json.dumps(found, ensure_ascii=False, allow_nan=False) + "\n", force=True)
+            result["refined"][name] = {"strength": strength, "threshold": threshold, **_figures(draws)}
+            result["ranks"][name] = ranks_for_json(draws)
+    write_text(path, json.dumps(result, ensure_ascii=False, allow_nan=False) + "\n", force=True)
 
 
 def read_scores(path: Path, model: Path) -> dict[str, Any] | None:
@@ -529,10 +528,10 @@ def read_scores(path: Path, model: Path) -> dict[str, Any] | None:
     if not path.is_file():
         return None
     try:
-        found: dict[str, Any] = dict(parse_json(path.read_bytes()))
+        stored: dict[str, Any] = dict(parse_json(path.read_bytes()))
     except (OSError, ValueError, TypeError):  # damaged: it is measured again
         return None
-    return found if found.get("weights") == _digest(model) and "ranks" in found else None
+    return stored if stored.get("weights") == _digest(model) and "ranks" in stored else None
 
 
 def report(comparison: Comparison) -> TableReport:
@@ -540,7 +539,7 @@ def report(comparison: Comparison) -> TableReport:
     scores = _read(comparison)
     dataset = comparison.dataset
     rows = {
-        name: {str(seed): {key: value for key, value in each.items() if key != "ranks"} for seed, each in by.items()}
+        name: {str(seed): {key: value for key, value in score.items() if key != "ranks"} for seed, score in by.items()}
         for name, by in scores.items()
     }
     differences = differences_to(scores, comparison.reference)
@@ -549,9 +548,9 @@ def report(comparison: Comparison) -> TableReport:
     if scores and "sweeps" in comparison.table.sections:
         sections = sweep_sections(scores, comparison.rows, differences, comparison.folder, comparison.table.title)
     elif scores:
-        shown = [row.name for row in comparison.shown] if comparison.asked else None
-        sections = retrieval_sections(scores, differences, dataset, comparison.reference, comparison.folder, shown)
-        sections += [Note(each) for each in comparison.table.notes]
+        names = [row.name for row in comparison.shown] if comparison.requested else None
+        sections = retrieval_sections(scores, differences, dataset, comparison.reference, comparison.folder, names)
+        sections += [Note(note) for note in comparison.table.notes]
     return TableReport(f"{comparison.table.paper}, and {comparison.corpus.name}", sections, facts)
 
 
@@ -569,14 +568,14 @@ def named_relations(corpus: Path) -> set[str]:
 
 
 def _read(comparison: Comparison) -> Scores:
-    found: dict[str, dict[int, dict[str, Any]]] = {}
+    scores: dict[str, dict[int, dict[str, Any]]] = {}
     for row in comparison.rows:
         for run in runs_of(row, comparison.seeds):
             model = model_folder(comparison.folder, run.key)
             scored = read_scores(results_path(comparison.folder, run.key, "retrieval"), model)
             if scored is not None and comparison.counts(run.key):
-                found.setdefault(row.name, {})[run.seed] = scored
-    return found
+                scores.setdefault(row.name, {})[run.seed] = scored
+    return scores
 
 
 def _digest(model: Path) -> str:

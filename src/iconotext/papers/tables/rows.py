@@ -95,8 +95,8 @@ def table_rows(
         pattern, key = split_override(override)
         if key == "name" or (pattern is None and key in table.own):
             raise SettingError(f"{key}: each row of table {table.name} has its own, which is what the table compares")
-    wanted = [row for row in table.rows if not row.extra or any(_is(row, name) for name in extra)]
-    rows = tuple(_row(each, table, overrides, dataset) for each in _expanded(wanted, relations))
+    chosen = [row for row in table.rows if not row.extra or any(_is(row, name) for name in extra)]
+    rows = tuple(_row(row, table, overrides, dataset) for row in _expanded(chosen, relations))
     if relations is not None or not is_by_relation(table):
         _check_patterns(rows, overrides)
     return rows
@@ -107,15 +107,15 @@ def is_by_relation(table: PublishedTable) -> bool:
     return any("{relation}" in row.name for row in table.rows)
 
 
-def chosen_rows(rows: Sequence[Row], only: Sequence[str], known: Sequence[PublishedRow] = ()) -> tuple[Row, ...]:
+def chosen_rows(rows: Sequence[Row], only: Sequence[str], all_rows: Sequence[PublishedRow] = ()) -> tuple[Row, ...]:
     """Return the named rows of the table itself, by key or as published; without names all that the paper has."""
     rows = [row for row in rows if row.needed]
     for name in only:
         if not any(_is(row, name) for row in rows):
-            others = {row.key: row.name for row in known if row.extra and row.needed}
-            names = {row.key: row.name for row in rows} | others
-            there = ", ".join(f"{key} ({name})" for key, name in names.items())
-            raise SettingError(f"only={name}: no such row; there are {there}")
+            other_names = {row.key: row.name for row in all_rows if row.extra and row.needed}
+            names = {row.key: row.name for row in rows} | other_names
+            listing = ", ".join(f"{key} ({name})" for key, name in names.items())
+            raise SettingError(f"only={name}: no such row; there are {listing}")
     return tuple(row for row in rows if (any(_is(row, name) for name in only) if only else not row.extra))
 
 
@@ -150,21 +150,21 @@ def _row(row: PublishedRow, table: PublishedTable, overrides: Sequence[str], dat
     if row.recipe is None:
         return Row(row.name, row.key, None, needed=row.needed)
     of_dataset = table.by_dataset.get(row.transferred or dataset or "", {}).items()
-    by_dataset = _for_row(((*split_override(f"{key}="), each) for key, each in of_dataset), row.key)
-    own = {"name": row.key, **{key: _toml(value) for key, value in {**row.settings, **by_dataset}.items()}}
-    given = _for_row(((*split_override(each), each.partition("=")[2]) for each in overrides), row.key)
-    plain = _loaded(row.recipe, own)
-    settings = own | {key: value for key, value in given.items() if _fits(plain, key, value, table)}
+    by_dataset = _for_row(((*split_override(f"{key}="), value) for key, value in of_dataset), row.key)
+    row_settings = {"name": row.key, **{key: _toml(value) for key, value in {**row.settings, **by_dataset}.items()}}
+    changes = _for_row(((*split_override(override), override.partition("=")[2]) for override in overrides), row.key)
+    plain = _loaded(row.recipe, row_settings)
+    settings = row_settings | {key: value for key, value in changes.items() if _fits(plain, key, value, table)}
     share = row.settings.get("training.labelled")
-    recipe = _loaded(row.recipe, {key: value for key, value in settings.items() if key in given or _has(given, key)})
-    said = {**(row.of_table if row.extra else row.settings), **by_dataset}
-    stated = {key: Statement(value, "") for key, value in said.items()} | dict(row.stated)
+    recipe = _loaded(row.recipe, {k: value for k, value in settings.items() if k in changes or _has(changes, k)})
+    stated_values = {**(row.of_table if row.extra else row.settings), **by_dataset}
+    stated = {key: Statement(value, "") for key, value in stated_values.items()} | dict(row.stated)
     return Row(row.name, row.key, recipe, share, row.transferred, row.needed, plain, stated, row.extra)
 
 
-def _has(given: Mapping[str, str], key: str) -> bool:
+def _has(values: Mapping[str, str], key: str) -> bool:
     """Tell whether the sentence encoder that overrides name has a setting of the table: a projection cuts no words."""
-    kind = TEXT_ENCODERS.get(given.get("text.kind", "").strip("\"'"))
+    kind = TEXT_ENCODERS.get(values.get("text.kind", "").strip("\"'"))
     part, _, name = key.partition(".")
     return kind is None or part != "text" or name in kind.settings.model_fields
 
@@ -179,8 +179,8 @@ def _toml(value: Any) -> str:
 
 def _for_row(settings: Iterable[tuple[str | None, str, T]], row: str) -> dict[str, T]:
     """Return the settings of a row by key; settings for it alone precede settings for all."""
-    fitting = [each for each in settings if each[0] is None or fnmatchcase(row, each[0])]
-    return {key: value for _, key, value in sorted(fitting, key=lambda each: each[0] is not None)}
+    fitting = [setting for setting in settings if setting[0] is None or fnmatchcase(row, setting[0])]
+    return {key: value for _, key, value in sorted(fitting, key=lambda setting: setting[0] is not None)}
 
 
 def _fits(recipe: Recipe, key: str, value: str, table: PublishedTable) -> bool:
@@ -228,34 +228,34 @@ def differing(row: Row, table: PublishedTable, sample: Recipe, *, width: int | N
     recipe = row.recipe or (sample if row.key == DETECTION else None)
     if recipe is None:
         return []
-    found = [*_inputs(recipe, table, width, detects=row.recipe is None)]
+    differences = [*_inputs(recipe, table, width, detects=row.recipe is None)]
     if row.recipe is None or row.plain is None:
-        return found
+        return differences
     ours = _all(row.recipe)
-    stated = {key: each for key, each in table.stated.items() if each.where.items() <= ours.items()}
+    stated = {key: statement for key, statement in table.stated.items() if statement.where.items() <= ours.items()}
     stated |= row.stated
     kinds = {name: type(getattr(row.recipe, name))() for name in ("text", "image")}  # where the paper has another kind
     plain = _all(row.plain)
-    unsaid = flat({name: each.model_dump(mode="json") for name, each in kinds.items()}) | plain
+    unsaid = flat({name: settings.model_dump(mode="json") for name, settings in kinds.items()}) | plain
     for key, value in ours.items():
-        said = stated.get(key) or Statement(unsaid.get(key), "" if key in table.own else "by the recipe")
-        paper = None if said.value == "none" != value else said.value  # attention is called "none"
+        statement = stated.get(key) or Statement(unsaid.get(key), "" if key in table.own else "by the recipe")
+        paper = None if statement.value == "none" != value else statement.value  # attention is called "none"
         if key not in (*NOT_COMPARED, *table.inputs) and value != paper:
-            found.append(f"{key} {_shown(value)} ({_shown(paper)}{_at(said)})")
-    for key, said in stated.items():
+            differences.append(f"{key} {_shown(value)} ({_shown(paper)}{_at(statement)})")
+    for key, statement in stated.items():
         kind = f"{key.partition('.')[0]}.kind"
-        if key not in ours and said.value not in ("none", 0) and ours.get(kind) == plain.get(kind):
-            found.append(f"no {key} ({_shown(said.value)}{_at(said)})")
+        if key not in ours and statement.value not in ("none", 0) and ours.get(kind) == plain.get(kind):
+            differences.append(f"no {key} ({_shown(statement.value)}{_at(statement)})")
     if seeds > 1:
-        found.append(f"{seeds} seeds (one run)")
-    return found
+        differences.append(f"{seeds} seeds (one run)")
+    return differences
 
 
-def _at(said: Statement) -> str:
+def _at(statement: Statement) -> str:
     """Return the place of a statement, to stand behind its value."""
-    if not said.place:
+    if not statement.place:
         return ""
-    return f" {said.place}" if said.place == "by the recipe" else f", {said.place}"
+    return f" {statement.place}" if statement.place == "by the recipe" else f", {statement.place}"
 
 
 def of_data(corpus: str, prepared: Prepared, table: PublishedTable, dataset: str | None) -> str | None:
@@ -264,11 +264,11 @@ def of_data(corpus: str, prepared: Prepared, table: PublishedTable, dataset: str
     paper = table.documents.get(dataset or "")
     if paper is not None and all(map(_as_stated, ours, paper)):
         return None
-    shown = " / ".join(f"{each:,}" for each in ours)
-    said = "no data set of the paper is named"
+    counts = " / ".join(f"{count:,}" for count in ours)
+    source = "no data set of the paper is named"
     if dataset is not None:
-        said = f"{dataset}" + (f": {' / '.join(f'{each:,}' for each in paper)}" if paper else "")
-    return f"data: {corpus}, {shown} documents for training / validation / test ({said})"
+        source = f"{dataset}" + (f": {' / '.join(f'{count:,}' for count in paper)}" if paper else "")
+    return f"data: {corpus}, {counts} documents for training / validation / test ({source})"
 
 
 def _as_stated(count: int, stated: int) -> bool:
@@ -277,11 +277,11 @@ def _as_stated(count: int, stated: int) -> bool:
     return 2 * abs(count - stated) <= int(10**zeros)
 
 
-def line(name: str, found: Sequence[str]) -> str:
+def line(name: str, differences: Sequence[str]) -> str:
     """Write the fidelity line of a row, or of several."""
-    if not found:
+    if not differences:
         return f"{name}: as the paper says, as far as it says it."
-    return f"{name}: differs from the paper (its own in brackets): {'; '.join(found)}."
+    return f"{name}: differs from the paper (its own in brackets): {'; '.join(differences)}."
 
 
 def _inputs(recipe: Recipe, table: PublishedTable, width: int | None, *, detects: bool) -> Iterator[str]:
@@ -290,7 +290,7 @@ def _inputs(recipe: Recipe, table: PublishedTable, width: int | None, *, detects
     Object detection needs a classifier, which a table has not, and vectors that mean something; see ``baselines``.
     """
     ours = _all(recipe)
-    for key, what in (("features.image", "image features"), ("text.word_vectors", "word vectors")):
+    for key, noun in (("features.image", "image features"), ("text.word_vectors", "word vectors")):
         paper = table.inputs.get(REGION_NAMES if key == "features.image" and recipe.regions else key)
         if paper is None or (key not in ours and not detects):
             continue
@@ -301,14 +301,14 @@ def _inputs(recipe: Recipe, table: PublishedTable, width: int | None, *, detects
             value = "of a text backbone" if recipe.features.text == "words" else f"of {recipe.features.text}"
         if value == "pixels":
             value = f"{ours.get('image.network', EMBEDDED)}, trained along"
-        same = any(each in value.casefold() for each in paper["like"])
+        same = any(pattern in value.casefold() for pattern in paper["like"])
         if key == "features.image" and value.endswith(".npy"):
             same = same or width == paper["width"]
             value += f", {width} numbers" if width and not same else ""
         if recipe.regions and key == "features.image":
             same = is_region_file(Path(value))
         if not same:
-            yield f"{what} {value} ({paper['name']})"
+            yield f"{noun} {value} ({paper['name']})"
 
 
 def _all(recipe: Recipe) -> dict[str, Any]:

@@ -124,7 +124,7 @@ def default_jobs() -> int:
 
 
 def run_jobs(
-    jobs: Sequence[tuple[str, Any]], work: Callable[[Any, Send], None], *, at_once: int, logs: Path, watch: Watch
+    jobs: Sequence[tuple[str, Any]], work: Callable[[Any, Send], None], *, processes: int, logs: Path, watch: Watch
 ) -> dict[str, str]:
     """Run all jobs, and return the reasons of those that failed. If it is interrupted, all jobs have stopped.
 
@@ -135,12 +135,12 @@ def run_jobs(
     failed: dict[str, str] = {}
     try:
         while waiting or running:
-            while waiting and len(running) < at_once:
+            while waiting and len(running) < processes:
                 key, job = waiting.pop()
                 log = logs / f"{key}.txt"
                 logs.mkdir(parents=True, exist_ok=True)
                 watch.started(key)
-                with environment(thread_shares(at_once)):
+                with environment(thread_shares(processes)):
                     running[Child(_do, job, work, log, daemon=False)] = key, log
             for child in with_messages(running, 0.5):  # without a limit, Windows would not hear Ctrl-C
                 key, log = running[child]
@@ -162,8 +162,8 @@ def _received(child: Child, log: Path) -> Message:
     try:
         kind, arguments = child.receive()
     except GoneError as error:
-        said = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() if log.exists() else []
-        return "ended", (f"{error}: {said[-1] if said else 'it said nothing'} (see {log})",)
+        lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() if log.exists() else []
+        return "ended", (f"{error}: {lines[-1] if lines else 'it said nothing'} (see {log})",)
     if kind == "ended":
         child.close()
         log.unlink(missing_ok=True)
@@ -229,9 +229,9 @@ class Arrays:
         If the seed decides which documents of the corpus are for validation, runs of other seeds have separate arrays.
         """
         corpora, shared = [self._corpora(run.row)], self._folders[run.row.key]
-        own = self._first_seeds[run.row.key]
-        first = prepare(own, corpora, shared, report=self._report)
-        if first.meta["drawn"] is None or run.seed == own.seed:
+        first_run = self._first_seeds[run.row.key]
+        first = prepare(first_run, corpora, shared, report=self._report)
+        if first.meta["drawn"] is None or run.seed == first_run.seed:
             return first
         return prepare(run.recipe, corpora, shared.with_name(f"{shared.name}-seed{run.seed}"), report=self._report)
 
@@ -294,16 +294,16 @@ def reproduce(
     folder = folder or Path("reproduced") / published.state
     extra = [*only, *(row.key for row in published.rows if row.extra and model_folder(folder, row.key).is_dir())]
     rows = _rows(published, overrides, extra, dataset=dataset)
-    named = () if is_by_relation(published) else chosen_rows(rows, only, published.rows)
+    requested = () if is_by_relation(published) else chosen_rows(rows, only, published.rows)
     _check_source(published, rows, corpus, source)
     state = _state(published, corpus, overrides, dataset, source)
     with gone_if_refused(folder, STATE):
         check_state(folder, state)
         # A named row comes first: the corpus may lack what the others read.
-        at_first = [*named, *rows] if only else rows
+        at_first = [*requested, *rows] if only else rows
         first = next(run for row in at_first if not row.transferred for run in runs_of(row, 1))
         arrays = Arrays(rows, lambda row: _trained_on(row, corpus, source), folder, report)
-        prepared = arrays.plain(first) if named and not any(row.recipe for row in named) else arrays.of(first)
+        prepared = arrays.plain(first) if requested and not any(row.recipe for row in requested) else arrays.of(first)
         if published.kind == "links":
             links.check_corpus(corpus, prepared, links=not published.has_losses)
         else:
@@ -314,13 +314,13 @@ def reproduce(
         chosen = chosen_rows(rows, only, published.rows)
         claim(folder, {**state, "prepared": arrays.keys[0] if len(arrays.keys) == 1 else arrays.keys})
         keys = frozenset(row.key for row in chosen) if only else frozenset[str]()
-        asked = Comparison(
+        comparison = Comparison(
             published, rows, corpus, prepared, folder, overrides, dataset, seeds, source, keys, notify=notify
         )
         problems = score_baselines(chosen, prepared, corpus, first.recipe, folder, notify)
-        to_do = _to_do(asked, chosen, arrays)
-        failed = run_jobs(to_do, work, at_once=jobs or default_jobs(), logs=folder / "logs", watch=watch)
-        return _reported(replace(asked, failed=failed, problems=problems))
+        to_do = _to_do(comparison, chosen, arrays)
+        failed = run_jobs(to_do, work, processes=jobs or default_jobs(), logs=folder / "logs", watch=watch)
+        return _reported(replace(comparison, failed=failed, problems=problems))
 
 
 def _state(
@@ -352,8 +352,8 @@ def _rows(
 
 def _check_dataset(table: PublishedTable, dataset: str | None) -> None:
     if dataset is not None and dataset not in table.datasets:
-        there = f"has {', '.join(table.datasets)}" if table.datasets else "has no published figures"
-        raise SettingError(f"dataset={dataset}: table {table.name} {there}")
+        advice = f"has {', '.join(table.datasets)}" if table.datasets else "has no published figures"
+        raise SettingError(f"dataset={dataset}: table {table.name} {advice}")
 
 
 def _check_source(table: PublishedTable, rows: Sequence[Row], corpus: Path, source: Path | None) -> None:
@@ -371,14 +371,14 @@ def _trained_on(row: Row, corpus: Path, source: Path | None) -> Path:
     return source if row.transferred and source is not None else corpus
 
 
-def _to_do(asked: Comparison, chosen: Sequence[Row], arrays: Arrays) -> list[tuple[str, Job]]:
+def _to_do(comparison: Comparison, chosen: Sequence[Row], arrays: Arrays) -> list[tuple[str, Job]]:
     """Return the jobs that are left for the given rows."""
     to_do = []
-    for run in [run for row in chosen for run in runs_of(row, asked.seeds)]:
-        if not _done(run, asked.folder, asked.table):
+    for run in [run for row in chosen for run in runs_of(row, comparison.seeds)]:
+        if not _done(run, comparison.folder, comparison.table):
             prepared = arrays.of(run)
-            _check_links(run, prepared, _trained_on(run.row, asked.corpus, asked.source))
-            to_do.append((run.key, _job(run, asked, prepared)))
+            _check_links(run, prepared, _trained_on(run.row, comparison.corpus, comparison.source))
+            to_do.append((run.key, _job(run, comparison, prepared)))
     return to_do
 
 
@@ -404,26 +404,26 @@ def _done(run: Run, folder: Path, table: PublishedTable) -> bool:
     )
 
 
-def _job(run: Run, asked: Comparison, prepared: Prepared) -> Job:
-    trained_on = _trained_on(run.row, asked.corpus, asked.source)
+def _job(run: Run, comparison: Comparison, prepared: Prepared) -> Job:
+    source = _trained_on(run.row, comparison.corpus, comparison.source)
     return Job(
         recipe=run.recipe,
-        corpus=trained_on,
+        corpus=source,
         prepared=prepared.folder,
-        folder=model_folder(asked.folder, run.key),
-        kind=asked.table.kind,
-        results=results_path(asked.folder, run.key, asked.table.kind),
-        about=about_results(asked.corpus, run.key) | ({"trained_on": trained_on.name} if run.row.transferred else {}),
-        tested=asked.corpus,
-        losses=asked.table.has_losses,
+        folder=model_folder(comparison.folder, run.key),
+        kind=comparison.table.kind,
+        results=results_path(comparison.folder, run.key, comparison.table.kind),
+        about=about_results(comparison.corpus, run.key) | ({"trained_on": source.name} if run.row.transferred else {}),
+        tested=comparison.corpus,
+        losses=comparison.table.has_losses,
     )
 
 
 def _reported(comparison: Comparison) -> Reproduction:
     runs = [run for row in comparison.rows for run in runs_of(row, comparison.seeds)]
-    collapsed = {run.key: each for run in runs if (each := collapse_of(comparison.folder, run.key)) is not None}
+    collapsed = {run.key: collapse for run in runs if (collapse := collapse_of(comparison.folder, run.key)) is not None}
     comparison = replace(comparison, collapsed=collapsed)
-    found = links.report(comparison) if comparison.table.kind == "links" else retrieval.report(comparison)
-    found = replace(found, sections=footnoted(found.sections, footnotes([comparison])))
-    written = write_report(comparison, found)
-    return Reproduction(comparison.folder, found.sections, written, comparison.failed, comparison)
+    report = links.report(comparison) if comparison.table.kind == "links" else retrieval.report(comparison)
+    report = replace(report, sections=footnoted(report.sections, footnotes([comparison])))
+    written = write_report(comparison, report)
+    return Reproduction(comparison.folder, report.sections, written, comparison.failed, comparison)
