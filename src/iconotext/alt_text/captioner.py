@@ -247,7 +247,7 @@ class Captioner:
         try:
             if self._ended.is_set():
                 return NoReply("the run has ended", sent=False)
-            answer = persistent(ask, self.host, self._pace, self._politeness, interval=0.0, rest=1.0)
+            answer = persistent(ask, self.host, self._pace, self._politeness, interval=0.0, delay=1.0)
             reply = self._reply(answer)
             self._answered.set()
             tokens = reply.tokens or 0

@@ -199,8 +199,8 @@ def _errors_of(path: Path, seconds: float = MAX_SECONDS) -> Iterator[None]:
     except OSError as error:
         raise DocumentError(f"{path}: cannot be read: {error.strerror or error}") from error
     except (MemoryError, RecursionError) as error:
-        what = "it takes more memory than there is" if isinstance(error, MemoryError) else "it is nested too deeply"
-        raise HostileDocumentError(f"{path}: {what}: split it, or save it again in simpler form") from error
+        reason = "it takes more memory than there is" if isinstance(error, MemoryError) else "it is nested too deeply"
+        raise HostileDocumentError(f"{path}: {reason}: split it, or save it again in simpler form") from error
     except Exception as error:
         raise _unforeseen(path, error) from error
 
@@ -213,25 +213,25 @@ def _unforeseen(path: Path, error: Exception) -> Exception:
     )
 
 
-def given_document(given: object) -> Document:
+def given_document(source: object) -> Document:
     """Return the document itself, or read it from its file.
 
     Raises:
         DocumentError: The file cannot be read.
         TypeError: It is neither a document nor the name of a file.
     """
-    if isinstance(given, Document):
-        return given
-    if given == "":
+    if isinstance(source, Document):
+        return source
+    if source == "":
         raise TypeError("link takes a Document or the name of a file, not an empty text")
-    if isinstance(given, Path) or (isinstance(given, str) and (is_address(given) or _names_file(given))):
-        return read(given)
-    if isinstance(given, str):
+    if isinstance(source, Path) or (isinstance(source, str) and (is_address(source) or _names_file(source))):
+        return read(source)
+    if isinstance(source, str):
         raise TypeError(
-            f"no file is called {given[:60]!r}: give link the name of a file, or for text of your own "
+            f"no file is called {source[:60]!r}: give link the name of a file, or for text of your own "
             'Document("name", sentences=[...], images=[...])'
         )
-    kind = "None" if given is None else f"a {type(given).__name__}"
+    kind = "None" if source is None else f"a {type(source).__name__}"
     raise TypeError(f"link takes a Document or the name of a file, not {kind}")
 
 
@@ -243,9 +243,9 @@ def _names_file(text: str) -> bool:
         return False
 
 
-def given_or_failure(given: Document | Path | str | Failure) -> Document | Failure:
+def given_or_failure(source: Document | Path | str | Failure) -> Document | Failure:
     """Return the document, or a ``Failure``; arguments of a wrong type raise as in ``given_document``."""
     try:
-        return given if isinstance(given, Failure) else given_document(given)
+        return source if isinstance(source, Failure) else given_document(source)
     except IconotextError as error:
-        return Failure(Path(str(given)), error)
+        return Failure(Path(str(source)), error)

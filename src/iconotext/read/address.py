@@ -167,11 +167,11 @@ def _beside_content(path: str, document: Path, settings: ReadSettings, site: Pat
     content = next((parent for parent in page.parents if parent.name == "content"), None)
     if content is None:
         return None
-    shown = posixpath.join("/", page.relative_to(content).as_posix(), path)
-    for wanted in (posixpath.normpath(shown), posixpath.normpath("/" + path)):  # ".." ends at the site's root
+    joined = posixpath.join("/", page.relative_to(content).as_posix(), path)
+    for candidate in (posixpath.normpath(joined), posixpath.normpath("/" + path)):  # ".." ends at the site's root
         for place in SERVED[1:]:
-            if os.path.isfile(content.parent / place / wanted.lstrip("/")):
-                return inside(content.parent / place / wanted.lstrip("/"), site, settings)
+            if os.path.isfile(content.parent / place / candidate.lstrip("/")):
+                return inside(content.parent / place / candidate.lstrip("/"), site, settings)
     return None
 
 

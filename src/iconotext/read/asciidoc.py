@@ -123,18 +123,18 @@ class Texts:
 
     def html(self, text: str) -> str:
         """Return the HTML of a text."""
-        held: list[str] = []
+        fragments: list[str] = []
 
         def hold(html: str) -> str:
-            held.append(html)
-            return f"\ue000{len(held) - 1}\ue001"
+            fragments.append(html)
+            return f"\ue000{len(fragments) - 1}\ue001"
 
         text = self.filled(text.replace("\ue000", "").replace("\ue001", ""))
         text = escape(INLINE_MACRO.sub(lambda match: hold(self._macro(match)), text), quote=False)
         text = ENTITY.sub(r"&\1;", text)
         for expression, tag in QUOTES:
             text = expression.sub(rf"<{tag}>\g<inner></{tag}>", text)
-        return HELD.sub(lambda match: held[int(match[1])] if int(match[1]) < len(held) else "", text)
+        return HELD.sub(lambda match: fragments[int(match[1])] if int(match[1]) < len(fragments) else "", text)
 
     def _macro(self, match: re.Match[str]) -> str:
         parts = {name: value for name, value in match.groupdict().items() if value is not None}
@@ -147,14 +147,14 @@ class Texts:
         if "label" in parts or "to" in parts:
             label = parts.get("label", parts.get("to", "")).strip()
             label = label.rpartition("#")[2] or label
-            shown = parts.get("text", parts.get("title", "")).strip() or self.reference_texts.get(label, "")
-            return reference(label, shown, shown or f"[{label}]")
+            link_text = parts.get("text", parts.get("title", "")).strip() or self.reference_texts.get(label, "")
+            return reference(label, link_text, link_text or f"[{label}]")
         if "anchor" in parts or "place" in parts:
             return f'<span id="{escape(parts.get("anchor", parts.get("place", "")))}"></span>'
         if "link" in parts or "url" in parts:
             address = parts.get("link", parts.get("url", ""))
-            shown = parts.get("shown", parts.get("name", "")).split(",")[0].rstrip("^") or address
-            return f'<a href="{escape(address)}">{escape(shown)}</a>'
+            link_text = parts.get("shown", parts.get("name", "")).split(",")[0].rstrip("^") or address
+            return f'<a href="{escape(address)}">{escape(link_text)}</a>'
         if "math" in parts:
             return escape(f"${parts['math']}$")
         return escape(parts.get("key", ""))
@@ -222,10 +222,10 @@ def _lines(text: str, path: Path, includes: Includes, texts: Texts) -> list[str]
         if code or (DELIMITER.fullmatch(stripped) and stripped[0] in CODE and stripped != "--"):
             code = "" if code == stripped else code or stripped
         elif include := INCLUDE.fullmatch(stripped):
-            taken = includes.text(texts.filled(include[1]).strip(), file)
-            if taken is not None:
-                inner = REMOVED_CHARACTERS.sub("", taken[1]).splitlines()
-                waiting.append((iter(["", *inner, ""]), taken[0]))
+            included = includes.text(texts.filled(include[1]).strip(), file)
+            if included is not None:
+                inner = REMOVED_CHARACTERS.sub("", included[1]).splitlines()
+                waiting.append((iter(["", *inner, ""]), included[0]))
             continue
         elif entry := ENTRY.fullmatch(stripped):
             texts.set(entry)
@@ -351,8 +351,8 @@ class _Blocks:
         if kind == "," or kind == ":":
             cells = [("", cell) for line in lines for cell in line.split(kind)]
         else:
-            pieces = CELL.split(text)
-            cells = list(zip(pieces[1::2], pieces[2::2], strict=False))
+            parts = CELL.split(text)
+            cells = list(zip(parts[1::2], parts[2::2], strict=False))
         html = []
         for style, cell in cells:
             if style == "a" or (not style and re.search(r"(?:^|[,|>\d])a(?:[,|]|$)", whole_style)) or "image::" in cell:

@@ -50,7 +50,7 @@ class Cell:
         """Return the texts of the first of the named options that is set."""
         value = next((self.options[name] for name in names if name in self.options), None)
         values = value if isinstance(value, list) else [value]
-        return [each.strip() for each in values if isinstance(each, str) and each.strip()]
+        return [value.strip() for value in values if isinstance(value, str) and value.strip()]
 
     @property
     def is_run(self) -> bool:
@@ -86,19 +86,19 @@ def cell_figure(cell: Cell, stem: str, inline: Callable[[str], str]) -> str:
         return ""
     captions, alts = cell.texts("fig-cap", "fig.cap"), cell.texts("fig-alt", "fig.alt")
     parts = cell.texts("fig-subcap", "fig.subcap")
-    shown = [address for address in shown_files(cell.code) if address]
+    files = [address for address in shown_files(cell.code) if address]
     label = cell.label
-    alt_of = dict(enumerate(alts)) if len(alts) > 1 else dict.fromkeys(range(len(shown) or 1), alts[0]) if alts else {}
-    if not shown:
+    alt_of = dict(enumerate(alts)) if len(alts) > 1 else dict.fromkeys(range(len(files) or 1), alts[0]) if alts else {}
+    if not files:
         if not (label.startswith("fig-") or any(name in cell.options for name in MADE)):
             return ""
         images = [made_by_code(label or "cell", alt_of.get(0), files=_rendered(stem, label))]
     else:
-        images = [picture(address, alt_of.get(n)) for n, address in enumerate(shown)]
-    each = parts if len(parts) == len(images) else captions if len(captions) == len(images) > 1 else []
-    if each:
-        images = [figure([image], inline(caption)) for image, caption in zip(images, each, strict=True)]
-        captions = captions if each is parts else []
+        images = [picture(address, alt_of.get(n)) for n, address in enumerate(files)]
+    per_image = parts if len(parts) == len(images) else captions if len(captions) == len(images) > 1 else []
+    if per_image:
+        images = [figure([image], inline(caption)) for image, caption in zip(images, per_image, strict=True)]
+        captions = captions if per_image is parts else []
     return figure(images, inline(" ".join(captions)), names=[cell.name])
 
 
@@ -144,7 +144,7 @@ def yaml_options(lines: str) -> dict[str, Any]:
         if isinstance(value, yaml.ScalarNode):
             options[str(key.value)] = value.value
         elif isinstance(value, yaml.SequenceNode):
-            options[str(key.value)] = [each.value for each in value.value if isinstance(each, yaml.ScalarNode)]
+            options[str(key.value)] = [item.value for item in value.value if isinstance(item, yaml.ScalarNode)]
         elif isinstance(value, yaml.MappingNode):  # mystnb: figure: caption: ...
             inner = (pair for _, node in value.value if isinstance(node, yaml.MappingNode) for pair in node.value)
             for name, scalar in inner:

@@ -43,14 +43,14 @@ def picture(address: str, alt: str | None = None) -> str:
 def picture_attributes(address: str, alt: str | None = None) -> dict[str, str]:
     """Return the attributes of an ``<img>``."""
     stem = address.removesuffix(".*")
-    shown = {"src": address} if stem == address else _first_of([f"{stem}.{ending}" for ending in ENDINGS])
-    return shown | ({"alt": alt} if alt else {})
+    attributes = {"src": address} if stem == address else _first_of([f"{stem}.{ending}" for ending in ENDINGS])
+    return attributes | ({"alt": alt} if alt else {})
 
 
 def made_by_code(name: str, alt: str | None = None, *, files: Sequence[str] = ()) -> str:
     """Return the HTML of a picture that code makes when the document is rendered."""
-    own = f"{MADE_BY_CODE}:{name}"
-    return _img(_first_of([own, *files]) | ({"alt": alt} if alt else {}))
+    placeholder = f"{MADE_BY_CODE}:{name}"
+    return _img(_first_of([placeholder, *files]) | ({"alt": alt} if alt else {}))
 
 
 def _img(attributes: dict[str, str]) -> str:
@@ -69,9 +69,9 @@ TITLES = frozenset("h1 h2 h3 h4 h5 h6 figcaption caption".split())
 MAX_TITLE = 300  # maximum length of a caption or title that is shown for a label
 
 
-def reference(label: str, shown: str, otherwise: str, raw: str = "") -> str:
+def reference(label: str, text: str, otherwise: str, raw: str = "") -> str:
     """Return the HTML of a reference."""
-    attributes = f'href="#{escape(label)}" data-shown="{escape(shown)}"' + (f' data-raw="{escape(raw)}"' if raw else "")
+    attributes = f'href="#{escape(label)}" data-shown="{escape(text)}"' + (f' data-raw="{escape(raw)}"' if raw else "")
     return f"<a {attributes}>{escape(otherwise)}</a>"
 
 
@@ -92,17 +92,17 @@ def fill_references(root: Any) -> dict[str, str]:
     # Counted in this file, since only a project's builder knows the order of its files.
     numbers, titles = _numbers(root), _titles(root)
     texts: dict[str, str] = {}
-    for each in references:
-        label, wanted = each.get("href", "")[1:], each.get("data-shown")
-        if "%s" in wanted:
-            text = wanted.replace("%s", numbers[label], 1) if label in numbers else ""
+    for link in references:
+        label, link_text = link.get("href", "")[1:], link.get("data-shown")
+        if "%s" in link_text:
+            text = link_text.replace("%s", numbers[label], 1) if label in numbers else ""
         else:
-            text = wanted or titles.get(label, "")
+            text = link_text or titles.get(label, "")
         if text:
-            each.text = text
-            for child in list(each):
-                each.remove(child)
-        texts[each.get("data-raw", "")] = "".join(each.itertext())
+            link.text = text
+            for child in list(link):
+                link.remove(child)
+        texts[link.get("data-raw", "")] = "".join(link.itertext())
     return texts
 
 

@@ -120,9 +120,9 @@ def _directive(parser: MarkdownIt, name: str, argument: str, body: str, env: Any
     cell = parse_cell(name, body)
     if cell is not None and name.split()[0] == "code-cell":
         options, code = split_options(body)
-        named = options.get("label") or options.get("name") or ""
+        cell_name = options.get("label") or options.get("name") or ""
         captioned = {"fig-cap": options["caption"]} if "caption" in options else {}
-        cell = Cell(label=named, name=named, options=captioned, code=code)
+        cell = Cell(label=cell_name, name=cell_name, options=captioned, code=code)
     if cell is not None:
         return cell_figure(cell, env.get("stem", ""), inline)
     if name == FRAME:
@@ -199,8 +199,8 @@ def _frame(parser: MarkdownIt, token: Token, env: Any) -> str:
         return directive(parser, head[1].strip(), head[2].strip(), token.content, env)
     attributes = head[1] if head else ""
     names = IDENTIFIER.findall(attributes)
-    named = {name: a or b or c for name, a, b, c in ATTRIBUTE.findall(attributes)}
-    title = named.get("title") or named.get("caption") or ("" if head else " ".join(token.info.split()[1:]))
+    values = {name: a or b or c for name, a, b, c in ATTRIBUTE.findall(attributes)}
+    title = values.get("title") or values.get("caption") or ("" if head else " ".join(token.info.split()[1:]))
     before = f"<p>{escape(title)}</p>" if title else ""
     inner = directive(parser, FRAME, "", token.content, env)
     if names and names[0].lower().startswith(("fig-", "fig:")):
@@ -248,8 +248,8 @@ def _colon_role(match: re.Match[str]) -> str:
             return f'<span id="{escape(label)}" data-label=""></span>'
         case "numref" | "ref":
             kind = label.partition("_")[0].partition("-")[0]
-            shown = {"fig": "Fig. %s", "tab": "Table %s"}.get(kind, "")
-            return reference(label, shown, SHOWN_FOR.get(kind, label), match[0])
+            link_text = {"fig": "Fig. %s", "tab": "Table %s"}.get(kind, "")
+            return reference(label, link_text, SHOWN_FOR.get(kind, label), match[0])
     return ""
 
 
@@ -286,7 +286,7 @@ def _empty_link(match: re.Match[str]) -> str:
 
 INLINE_RULES: tuple[tuple[str, str, str, re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
     ("escape", "bookdown", "\\", BOOKDOWN, _bookdown),
-    ("backticks", "role", "{", ROLE, lambda found: role_html(found[1].lower(), found[3].strip(), found[0])),
+    ("backticks", "role", "{", ROLE, lambda match: role_html(match[1].lower(), match[3].strip(), match[0])),
     ("backticks", "colon_role", ":", COLON_ROLE, _colon_role),
     ("link", "figure_key", "@-", FIGURE_REFERENCE, _figure_key),
     ("link", "empty_link", "[", EMPTY_LINK, _empty_link),

@@ -90,8 +90,8 @@ class Fields:
 
     def continue_in_new_block(self) -> None:
         """Continue all open fields at the beginning of a new block."""
-        for each in self.open:
-            each.start = 0
+        for open_field in self.open:
+            open_field.start = 0
 
     @property
     def in_instruction(self) -> bool:
@@ -235,10 +235,10 @@ class _Walk:
         properties = child(element, "rPr")
         if is_on(properties, "vanish"):
             return
-        named = value(properties, "rStyle")
-        italic = italic or (named is not None and bool(self.styles.get(named, Style()).italic))
-        own = is_on(properties, "i")
-        self.content(element, italic=italic if own is None else own)
+        style_name = value(properties, "rStyle")
+        italic = italic or (style_name is not None and bool(self.styles.get(style_name, Style()).italic))
+        explicit = is_on(properties, "i")
+        self.content(element, italic=italic if explicit is None else explicit)
 
     def content(self, element: Iterable[Element], *, italic: bool) -> None:
         """Read the parts of a run: text, breaks, fields, drawings."""

@@ -84,12 +84,12 @@ def find_documents(
 
     settings = settings or ReadSettings()
     skipped = Counter() if skipped is None else skipped
-    seen: set[bytes] = set()  # digests, since there may be millions
+    digests: set[bytes] = set()  # digests, since there may be millions
     for path in map(Path, paths):
         for file, folder in _inside(path, settings, suffixes, skipped) if path.is_dir() else [(path, None)]:
             key = hashlib.blake2b(os.fsencode(os.path.realpath(file)), digest_size=16).digest()
-            if key not in seen:
-                seen.add(key)
+            if key not in digests:
+                digests.add(key)
                 yield file, folder
 
 
@@ -101,22 +101,24 @@ def no_documents(
     It says how many files are there, and of which kinds.
     """
     names = ", ".join(map(str, paths))
-    given = [name for name in ("include", "exclude") if getattr(settings, name)]
+    filters = [name for name in ("include", "exclude") if getattr(settings, name)]
     folders = bool(settings.exclude) and any(kind.endswith("/") for kind in skipped)
-    if given and (skipped[EXCLUDED] or folders):
-        left_out = " and ".join(f"{name}=..." for name in given)
+    if filters and (skipped[EXCLUDED] or folders):
+        left_out = " and ".join(f"{name}=..." for name in filters)
         return DocumentError(f"no documents in {names} but those that {left_out} leaves out")
     kinds = Counter({kind or "without suffix": n for kind, n in skipped.items() if not kind.endswith("/")})
-    there = ", ".join(f"{number:,} {kind}" for kind, number in kinds.most_common(KINDS))
-    there += f" and {len(kinds) - KINDS:,} other kinds" if len(kinds) > KINDS else ""
+    parts = ", ".join(f"{number:,} {kind}" for kind, number in kinds.most_common(KINDS))
+    parts += f" and {len(kinds) - KINDS:,} other kinds" if len(kinds) > KINDS else ""
     total = kinds.total()
-    seen = f"{counted(total, 'file')} there, {'which is not read' if total == 1 else 'none of which is read'} ({there})"
+    files = (
+        f"{counted(total, 'file')} there, {'which is not read' if total == 1 else 'none of which is read'} ({parts})"
+    )
     passed_by = sorted(kind for kind in skipped if kind.endswith("/"))
     also = f"; folders left out: {', '.join(passed_by[:KINDS])}" if passed_by else ""
     wanting = any(map(lacks_extra, kinds))
     also += '; some of these are read after: pip install "iconotext[formats]"' if wanting else ""
     formats = formats or formats_in_words()
-    return DocumentError(f"no documents in {names}: {seen if total else 'no files there'}{also}; read are {formats}")
+    return DocumentError(f"no documents in {names}: {files if total else 'no files there'}{also}; read are {formats}")
 
 
 def is_excluded(file: Path, root: Path, settings: ReadSettings) -> bool:
@@ -203,8 +205,8 @@ def _more_tags_than_text(html: bytes) -> bool:
             inside = b"" if piece[:2] == b"</" else inside
         else:
             text.append(piece)
-    shown = re.sub(rb"<[^<>]*>", b"", b"".join(text))
-    return tags > len(b"".join(shown.split()))
+    visible = re.sub(rb"<[^<>]*>", b"", b"".join(text))
+    return tags > len(b"".join(visible.split()))
 
 
 def unique_names(paths: Sequence[Path]) -> list[str]:

@@ -206,8 +206,8 @@ _BY_SUFFIX = {suffix: row for row in FORMATS for suffix in row.suffixes}
 @cache
 def all_formats() -> dict[str, DocumentFormat]:
     """Return all formats by name, with those of other packages, the search for which takes some 30 ms."""
-    own = {row.name: row for row in FORMATS}
-    return own | {row.name: row for row in plugins("iconotext.readers", DocumentFormat) if row.name not in own}
+    formats = {row.name: row for row in FORMATS}
+    return formats | {row.name: row for row in plugins("iconotext.readers", DocumentFormat) if row.name not in formats}
 
 
 @cache
@@ -268,9 +268,9 @@ def file_format(path: Path, settings: ReadSettings) -> tuple[str, int]:
 
 def reader_of(name: str) -> Reader:
     """Return the reader of a format, imported only now, since a process mostly reads one or two formats."""
-    own = next((row for row in FORMATS if row.name == name), None)
-    if own is not None:
-        return _imported(own)
+    built_in = next((row for row in FORMATS if row.name == name), None)
+    if built_in is not None:
+        return _imported(built_in)
     row = all_formats()[name]
 
     def read(path: Path, settings: ReadSettings) -> list[Flow]:

@@ -109,11 +109,11 @@ def read_whole_page(path: Path) -> Flow:
     return _page(path, lambda tree: tree)
 
 
-def _page(path: Path, wanted: Callable[[Element], Element]) -> Flow:
+def _page(path: Path, select: Callable[[Element], Element]) -> Flow:
     tree = parse_html(mark_html(decode_text(path, html=True)))
     title = tree.findtext(".//title")
     language = language_code(tree.get("lang") or tree.get("{http://www.w3.org/XML/1998/namespace}lang") or "")
-    return Flow(html_blocks(wanted(tree)), title.strip() if title else None, language)
+    return Flow(html_blocks(select(tree)), title.strip() if title else None, language)
 
 
 class _Walk:
@@ -291,8 +291,8 @@ def _place(element: Element) -> int | None:
 
 
 def _sides(element: Element) -> tuple[int | None, int | None] | None:
-    given = ((element.get(name) or "").removesuffix("px") for name in ("width", "height"))
-    width, height = (int(side) if _PIXELS.fullmatch(side) else None for side in given)
+    lengths = ((element.get(name) or "").removesuffix("px") for name in ("width", "height"))
+    width, height = (int(side) if _PIXELS.fullmatch(side) else None for side in lengths)
     return None if width is height is None else (width, height)
 
 

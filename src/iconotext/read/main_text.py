@@ -195,19 +195,19 @@ def _found_article(root: Element, body: Element, extents: dict[Element, Extent])
     # Only which paragraphs it takes: its own output drops many pictures and their places in the text.
     text = extract(page, fast=many, favor_recall=True, include_comments=False) or ""
     lines = {_letters(line) for line in text.splitlines()}
-    held: Counter[Element] = Counter()  # characters of such paragraphs within each element
+    characters: Counter[Element] = Counter()  # characters of such paragraphs within each element
     paragraphs = set()
     for paragraph in body.iter("p", "li", "blockquote", "h1", "h2", "h3", "td"):
         length = extents[paragraph].length
         if length > 0 and _letters(paragraph.text_content()) in lines:
             paragraphs.add(paragraph)
-            held.update(dict.fromkeys((paragraph, *paragraph.iterancestors()), length))
-    wanted = 0.95 * sum(extents[paragraph].length for paragraph in paragraphs)
-    if wanted < 200:
+            characters.update(dict.fromkeys((paragraph, *paragraph.iterancestors()), length))
+    needed = 0.95 * sum(extents[paragraph].length for paragraph in paragraphs)
+    if needed < 200:
         return body
     best = body
     while True:
-        inside = next((part for part in best if held[part] >= wanted), None)
+        inside = next((part for part in best if characters[part] >= needed), None)
         if inside is None or inside in paragraphs:
             return best
         best = inside

@@ -233,10 +233,10 @@ def _name_what_stands_before(label: Any) -> None:
     else:
         row = parent.getparent()
         alone = parent.tag == "td" and not row.text_content().strip()
-        named = next(row.iterancestors("table"), None) if alone else parent.getprevious()
-        if named is None or named.get("id") or named.tag not in ("table", "h1", "h2", "h3", "h4", "h5", "h6"):
+        target = next(row.iterancestors("table"), None) if alone else parent.getprevious()
+        if target is None or target.get("id") or target.tag not in ("table", "h1", "h2", "h3", "h4", "h5", "h6"):
             return
-        named.set("id", label.get("id"))
+        target.set("id", label.get("id"))
         if alone:
             row.getparent().remove(row)
     if label.getparent() is not None:

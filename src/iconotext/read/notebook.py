@@ -139,16 +139,16 @@ def _outputs(cell: dict[str, Any], number: int) -> Iterator[Block]:
             yield from html_blocks(markdown_tree(_text(data["text/markdown"]), ""))
         elif "<img" in _text(data.get("text/html")):  # of tables and the like no text: it is data
             for block in html_blocks(parse_html(f"<article>{_text(data['text/html'])}</article>")):
-                for _, shown in block.images:
-                    yield Block(images=[(0, shown)])
+                for _, picture in block.images:
+                    yield Block(images=[(0, picture)])
 
 
 def _about(cell: dict[str, Any]) -> FlowImage:
     """Return what a code cell declares of its pictures: in comments, as in Quarto, or in metadata, as in MyST."""
     options = {key: value.strip().strip("\"'") for key, value in OPTION.findall(_text(cell.get("source")))}
     metadata = _dictionary(cell.get("metadata"))
-    shown = _dictionary(metadata.get("mystnb")) or _dictionary(metadata.get("render"))
-    figure, image = _dictionary(shown.get("figure")), _dictionary(shown.get("image"))
+    render = _dictionary(metadata.get("mystnb")) or _dictionary(metadata.get("render"))
+    figure, image = _dictionary(render.get("figure")), _dictionary(render.get("image"))
     label = options.get("label") or _text(figure.get("name"))
     return FlowImage(
         (),

@@ -36,7 +36,7 @@ def read_odt(path: Path, settings: ReadSettings) -> list[Flow]:
     with open_archive(path, settings.max_bytes) as archive:
         member = archive.find("content.xml")
         manifest = archive.find("META-INF/manifest.xml")
-        if manifest is not None and any(local(each) == "encryption-data" for each in archive.xml(manifest).iter()):
+        if manifest is not None and any(local(e) == "encryption-data" for e in archive.xml(manifest).iter()):
             raise DocumentError("it has a password: save it without one")
         root = archive.xml(member) if member is not None else None
         body = child(root, "body", "text")
@@ -46,9 +46,9 @@ def read_odt(path: Path, settings: ReadSettings) -> list[Flow]:
         walk.container(body, "paragraph")
         meta = archive.find("meta.xml")
         title = child(archive.xml(meta), "meta", "title") if meta is not None else None
-        named = " ".join((title.text or "").split()) if title is not None else ""
+        title_text = " ".join((title.text or "").split()) if title is not None else ""
     blocks = [*walk.writer.blocks, *walk.notes]
-    return [Flow(drop_repeated_title(blocks) if blocks else [], named or None)]
+    return [Flow(drop_repeated_title(blocks) if blocks else [], title_text or None)]
 
 
 def _styles(root: Element) -> dict[str, tuple[str, bool]]:
@@ -164,12 +164,10 @@ class _Walk:
         images = [part for part in element if local(part) == "image"]
         if images and child(element, "object") is None:
             described = [child(element, name) for name in ("desc", "title")]
-            alt = next(
-                (text for each in described if each is not None and (text := " ".join((each.text or "").split()))), None
-            )
+            alt = next((text for e in described if e is not None and (text := " ".join((e.text or "").split()))), None)
             addresses = [attribute(image, "href") or "" for image in images]  # the same picture in several formats
-            shown = sorted(addresses, key=lambda address: bool(METAFILE.search(address)))
-            self.writer.image(self.image(shown[0], alt))
+            ordered = sorted(addresses, key=lambda address: bool(METAFILE.search(address)))
+            self.writer.image(self.image(ordered[0], alt))
 
     def image(self, address: str, alt: str | None) -> FlowImage:
         picture = member_image(address or "picture", self.archive)

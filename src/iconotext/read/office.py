@@ -144,8 +144,8 @@ def read_styles(archive: Archive, relations: dict[str, tuple[str, str]]) -> tupl
         return {"": Style()}, None
     root = archive.xml(part)
     elements = {attribute(e, "styleId") or "": e for e in root if local(e) == "style"}
-    own = {identifier: _own_style(identifier, element) for identifier, element in elements.items()}
-    styles = {identifier: _inherited(identifier, own) for identifier in own}
+    direct = {identifier: _own_style(identifier, element) for identifier, element in elements.items()}
+    styles = {identifier: _inherited(identifier, direct) for identifier in direct}
     paragraphs = (i for i, e in elements.items() if attribute(e, "type") == "paragraph")
     default = next((i for i in paragraphs if attribute(elements[i], "default") in ("1", "true")), "")
     styles[""] = styles.get(default, Style())
@@ -166,15 +166,15 @@ def _own_style(identifier: str, element: Element) -> Style:
     )
 
 
-def _inherited(identifier: str, own: dict[str, Style]) -> Style:
+def _inherited(identifier: str, direct: dict[str, Style]) -> Style:
     """Return a style's properties including inherited ones; the nearest one counts."""
     chain: dict[str, Style] = {}
     key: str | None = identifier
-    while key in own and key not in chain:
+    while key in direct and key not in chain:
         if len(chain) > MAX_BASES:
             raise HostileDocumentError(f"a style in it is based on more than {MAX_BASES} others: no document does that")
-        chain[key] = own[key]
-        key = own[key].based_on
+        chain[key] = direct[key]
+        key = direct[key].based_on
     styles = chain.values()
     return Style(
         kind=next((style.kind for style in styles if style.kind), None),
@@ -297,8 +297,8 @@ def _is_decorative(properties: Element) -> bool:
 
 def _own_alt(element: Element) -> str | None:
     """Return the alt text of an image in a group; single words are ignored, since pandoc puts the file's name there."""
-    own = alternative_text(child(element, "nvPicPr", "cNvPr"))
-    return own if own and " " in own else None
+    text = alternative_text(child(element, "nvPicPr", "cNvPr"))
+    return text if text and " " in text else None
 
 
 def alternative_text(properties: Element | None) -> str | None:

@@ -121,10 +121,10 @@ def _mark_tokens(state: StateCore) -> None:
             cursor = _mark_tags(token, text, cursor, end, original)
             continue
         for child in token.children or ():
-            written = child.meta.get("written", "")
-            at = text.find(written, cursor, end) if written else -1
+            source_text = child.meta.get("written", "")
+            at = text.find(source_text, cursor, end) if source_text else -1
             if at >= 0:
-                cursor = at + len(written)
+                cursor = at + len(source_text)
                 if child.type == "image":
                     child.attrs[MARK] = original(at)
                 else:

@@ -131,7 +131,7 @@ def _shapes(tree: Element) -> Iterator[Element]:
             case "grpSp":
                 yield from _shapes(part)
             case "AlternateContent":
-                yield from (each for each in alternative(part) if local(each) in ("sp", "pic", "graphicFrame"))
+                yield from (shape for shape in alternative(part) if local(shape) in ("sp", "pic", "graphicFrame"))
 
 
 def _placeholder(shape: Element) -> str | None:

@@ -76,13 +76,13 @@ def _bounded_inliner() -> Inliner:
     inliner, steps = Inliner(), 0
     parse: Callable[..., Any] = inliner.parse
 
-    def bounded(text: str, *given: Any) -> Any:
+    def bounded(text: str, *arguments: Any) -> Any:
         nonlocal steps
         steps += len(text) * sum(1 for _ in MARK.finditer(text))
         steps += sum(len(word[0]) ** 2 for word in LONG_WORD.finditer(text))  # looked at again from each place
         if steps > MAX_STEPS:
             raise HostileDocumentError("it has more marks in its paragraphs, or longer words, than any text: split it")
-        return parse(text, *given)
+        return parse(text, *arguments)
 
     vars(inliner)["parse"] = bounded
     return inliner
@@ -120,9 +120,9 @@ def _substituted(document: nodes.document) -> int:
     sizes: dict[str, int] = {}
 
     def size(element: nodes.Element) -> int:
-        return sum(1 + named(reference["refname"]) for reference in element.findall(nodes.substitution_reference))
+        return sum(1 + expansions(reference["refname"]) for reference in element.findall(nodes.substitution_reference))
 
-    def named(name: str) -> int:
+    def expansions(name: str) -> int:
         name = document.substitution_names.get(name.lower(), name)
         definition = document.substitution_defs.get(name)
         if name not in sizes and definition is not None:
@@ -202,13 +202,13 @@ class _Figure(_Lenient):
         """Make a figure whose first paragraph is the caption; all further content comes after it, as on a page."""
         figure = nodes.figure("", nodes.image("", uri=address, alt=self.options.get("alt") or ""))
         self.add_name(figure)
-        rest = nodes.container()
-        self.state.nested_parse(content, self.content_offset, rest)
-        if rest.children and isinstance(rest[0], nodes.paragraph):
-            figure += nodes.caption("", "", *rest.pop(0).children)
-        elif rest.children and isinstance(rest[0], nodes.comment):  # ".." says that there is no caption
-            rest.pop(0)
-        return [figure, *([rest] if rest.children else [])]
+        body = nodes.container()
+        self.state.nested_parse(content, self.content_offset, body)
+        if body.children and isinstance(body[0], nodes.paragraph):
+            figure += nodes.caption("", "", *body.pop(0).children)
+        elif body.children and isinstance(body[0], nodes.comment):  # ".." says that there is no caption
+            body.pop(0)
+        return [figure, *([body] if body.children else [])]
 
 
 class _Drawn(_Figure):
@@ -335,12 +335,12 @@ def _role(
     titled = TITLED.fullmatch(text)
     title, label = (titled[1], titled[2]) if titled else ("", text)
     if name.lower() in REFERENCES:
-        shown = numref_text(title) if name.lower() == "numref" else title
-        return [nodes.reference(rawtext, title or label, label=label, shown=shown)], []
+        link_text = numref_text(title) if name.lower() == "numref" else title
+        return [nodes.reference(rawtext, title or label, label=label, shown=link_text)], []
     if name.lower().rpartition(":")[2] in ("doc", "download", "term", "guilabel", "menuselection", "abbr", "eq"):
         return [nodes.inline(rawtext, title or label)], []
-    shown = title or (label.rpartition(".")[2] if label.startswith("~") else label.lstrip("!~"))
-    return [nodes.literal(rawtext, shown)], []
+    link_text = title or (label.rpartition(".")[2] if label.startswith("~") else label.lstrip("!~"))
+    return [nodes.literal(rawtext, link_text)], []
 
 
 def resolve_labels(document: nodes.document) -> None:

@@ -146,11 +146,11 @@ def _labels_joined(text: str, spans: list[tuple[int, int]], language: str) -> li
     joined: list[tuple[int, int]] = []
     for start, end in spans:
         before = text[slice(*joined[-1])] if joined else ""
-        ending, here = before[-LONGEST_LABEL:], text[start:end]
+        ending, following = before[-LONGEST_LABEL:], text[start:end]
         continued = (
-            (abbreviated.search(ending) and STARTS_WITH_NUMBER.match(here))
-            or (here[:1].islower() and NUMBERED_END.search(ending))
-            or is_label(before if captions else here)
+            (abbreviated.search(ending) and STARTS_WITH_NUMBER.match(following))
+            or (following[:1].islower() and NUMBERED_END.search(ending))
+            or is_label(before if captions else following)
         )
         if before and continued:
             joined[-1] = (joined[-1][0], end)

@@ -129,10 +129,10 @@ class BatchLoader:
             if end - begin < count:
                 rng = np.random.default_rng([self._recipe.seed, epoch, WITHIN, shard])
                 documents = rng.permutation(documents)[begin:end]
-            own = np.full(len(part.ids), OTHER_BUFFER, np.uint8)
-            own[documents] = TRAIN
+            codes = np.full(len(part.ids), OTHER_BUFFER, np.uint8)
+            codes[documents] = TRAIN
             opened[shard] = part
-            splits.append(own)
+            splits.append(codes)
             corpora.append(corpus)
         self._open = opened  # a large shard may be in the next buffer, too
         return joined(list(opened.values()), splits=splits, corpora=corpora)
@@ -163,8 +163,8 @@ class BatchLoader:
         opening = in_threads(partial(self.open, epoch=epoch), [buffer for buffer, _ in ahead], threads=1, ahead=2)
         with closing(opening) as opened:
             for (buffer, first), prepared in zip(ahead, opened, strict=True):
-                own = {"rank": rank, "ranks": self._ranks, "buffer": buffer.number}
-                planned = epoch_batches(prepared, recipe, "train", epoch, **own)
+                options = {"rank": rank, "ranks": self._ranks, "buffer": buffer.number}
+                planned = epoch_batches(prepared, recipe, "train", epoch, **options)
                 where = {"epoch": epoch, "rank": rank, "first": first, "start": max(start - first, 0)}
                 yield from planned_reads(prepared, recipe, planned, training=True, **where)
 
@@ -207,7 +207,7 @@ class Batch:
 
     def to(self, device: torch.device) -> Batch:
         """Move the tensors of the batch to a device."""
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
         moved: dict[str, Any] = {
             name: value.to(device, non_blocking=True)
             for name, value in values.items()
@@ -240,9 +240,9 @@ def epoch_batches(
         end = 0
         for positives in np.array_split(order, -(-len(order) // recipe.training.batch)):
             end += len(positives)
-            wanted = max(need - len(positives), 0)
-            own = order[np.arange(end, end + min(wanted, len(order) - len(positives))) % len(order)]
-            batches.append((np.concatenate([positives, own, elsewhere[: wanted - len(own)]]), len(positives)))
+            missing = max(need - len(positives), 0)
+            local = order[np.arange(end, end + min(missing, len(order) - len(positives))) % len(order)]
+            batches.append((np.concatenate([positives, local, elsewhere[: missing - len(local)]]), len(positives)))
     if training:
         batches = [batches[i] for i in rng.permutation(len(batches))]
     if ranks > 1:
@@ -322,16 +322,16 @@ def _with_likely(prepared: Prepared, documents: Rows, chosen: _Chosen) -> _Chose
     for document, sentences, images in _local(prepared, documents, chosen):
         likely = np.flatnonzero(prepared.posterior_of(document)[:, images].max(1, initial=0) >= LIKELY)
         places.append(np.union1d(sentences, likely) + prepared.sentence_offsets[document])
-    return chosen._replace(sentences=np.concatenate(places), sentence_counts=[len(each) for each in places])
+    return chosen._replace(sentences=np.concatenate(places), sentence_counts=[len(rows) for rows in places])
 
 
 def _posteriors(prepared: Prepared, documents: Rows, chosen: _Chosen) -> Tensor:
     """Return the posteriors of the chosen sentences and images, document after document."""
-    own = [
+    posteriors = [
         prepared.posterior_of(document)[np.ix_(sentences, images)].ravel()
         for document, sentences, images in _local(prepared, documents, chosen)
     ]
-    return torch.from_numpy(np.concatenate(own).astype(np.float32))
+    return torch.from_numpy(np.concatenate(posteriors).astype(np.float32))
 
 
 def _local(prepared: Prepared, documents: Rows, chosen: _Chosen) -> Iterator[tuple[int, Rows, Rows]]:

@@ -145,7 +145,7 @@ def write_changes(changes: Changes, folder: Path) -> None:
 
 def describe_gain(gain: dict[str, Any]) -> str:
     """Describe the held-out AUC of both models, from the fields of a ``Gain``, with the difference and its interval."""
-    difference, low, high = (100 * each for each in (gain["after"] - gain["before"], gain["low"], gain["high"]))
+    difference, low, high = (100 * value for value in (gain["after"] - gain["before"], gain["low"], gain["high"]))
     of = "1 document that was" if gain["documents"] == 1 else f"{gain['documents']:,} documents that were"
     surely = "better" if low > 0 else "worse" if high < 0 else "which may be chance"
     return (
@@ -165,15 +165,15 @@ def _with_a_choice(corpora: Sequence[Path], held_out: AbstractSet[tuple[int, str
                     yield number, document
 
 
-def _changed(both: Sequence[LinkedDocument], evidence: Literal["picture", "all"]) -> Iterator[ChangedLink]:
+def _changed(versions: Sequence[LinkedDocument], evidence: Literal["picture", "all"]) -> Iterator[ChangedLink]:
     """Yield the images with another best sentence than before; images that cannot be read have no sentence."""
-    old, new = both
+    old, new = versions
     document, after = old.document, {link.image: link for link in new.links}
     for link in old.links:
         other = after[link.image]
         if other.sentence != link.sentence:
             before, now = (
-                Choice(document.sentences[each.sentence].text, float(each.confidence)) for each in (link, other)
+                Choice(document.sentences[choice.sentence].text, float(choice.confidence)) for choice in (link, other)
             )
             yield ChangedLink(document.title or document.id, document.images[link.image], evidence, before, now)
 
@@ -183,7 +183,7 @@ def _gain(before: Sequence[Scored], after: Sequence[Scored]) -> Gain | None:
     if not new.defined:
         return None
     difference = compare(new, old)["auc"]
-    was, now = (float(each.means["auc"] or 0) for each in (old, new))
+    was, now = (float(evaluation.means["auc"] or 0) for evaluation in (old, new))
     return Gain(len(new.defined), was, now, *difference.interval)
 
 
@@ -193,8 +193,8 @@ def _section(changes: Changes, title: str, evidence: str, about: str) -> dict[st
         (link for link in changes.links if link.evidence == evidence),
         key=lambda link: (-link.after.confidence, -link.before.confidence),
     )
-    shown = links[:SHOWN]
-    pictures = embed([link.image for link in shown], range(len(shown)), longer_side=LONGER_SIDE)
+    first_links = links[:SHOWN]
+    pictures = embed([link.image for link in first_links], range(len(first_links)), longer_side=LONGER_SIDE)
     rows = [
         {
             "picture": pictures[number],
@@ -205,6 +205,6 @@ def _section(changes: Changes, title: str, evidence: str, about: str) -> dict[st
                 for name, choice in (("Before", link.before), ("Now", link.after))
             ],
         }
-        for number, link in enumerate(shown)
+        for number, link in enumerate(first_links)
     ]
     return {"title": title, "about": about, "rows": rows, "count": len(links)}

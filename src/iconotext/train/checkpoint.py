@@ -33,7 +33,7 @@ BUSY = "another process trains here; wait for it, or end it"
 @contextmanager
 def gone_if_refused(folder: Path, mark: str) -> Iterator[None]:
     """Remove a new folder if the block fails with an error of iconotext before the folder has the file ``mark``."""
-    new = [each for each in (folder, *folder.parents) if not each.exists()]
+    new = [parent for parent in (folder, *folder.parents) if not parent.exists()]
     try:
         yield
     except IconotextError as error:
@@ -50,7 +50,7 @@ def same_recipe(folder: Path, old: str, new: str) -> None:
     """Check that two resolved recipes are equal."""
     if old == new:
         return
-    old_values, new_values = (flat(parse_toml(each)) for each in (old, new))
+    old_values, new_values = (flat(parse_toml(text)) for text in (old, new))
     keys = [key for key in {**old_values, **new_values} if old_values.get(key) != new_values.get(key)]
     raise SettingError(
         f"{folder}: holds a model of another recipe, which differs in {', '.join(keys)}; name another folder, "
@@ -112,7 +112,7 @@ class Progress:
         ranked = [*((value_, epoch) for value_, epoch, _ in self.best), (value, self.epoch)]
         if (value, self.epoch) in sorted(ranked)[:count]:
             copied = {name: tensor.detach().to("cpu", copy=True) for name, tensor in weights.items()}
-            self.best = sorted([*self.best, (value, self.epoch, copied)], key=lambda each: each[:2])[:count]
+            self.best = sorted([*self.best, (value, self.epoch, copied)], key=lambda entry: entry[:2])[:count]
 
     def best_weights(self) -> Weights:
         """Return the mean of the stored weights."""

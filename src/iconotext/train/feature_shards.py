@@ -138,7 +138,7 @@ def feature_shards(recipe: Recipe, folders: Sequence[str]) -> tuple[list[Feature
             )
         sources[json.dumps(setup["from"])] = folder
         digest = hashlib.sha256(data.removesuffix(b"\n")).hexdigest()
-        addresses = [each.address for each in entries(joined(folder, MANIFESTS))]
+        addresses = [file.address for file in entries(joined(folder, MANIFESTS))]
         before = len(shards)
         for text in in_threads(read_bytes, addresses, threads=SHARDS_AT_ONCE):
             manifest = Manifest.model_validate_json(text or b"")
@@ -168,14 +168,14 @@ def prepare_shards(
         CorpusError: A shard is damaged, or there are no documents for training or none for validation.
         OutputError: The disk is full, or the folder cannot be written.
     """
-    given = start_vocabulary(recipe)
+    start = start_vocabulary(recipe)
     shards, counted = feature_shards(recipe, folders)
-    words = [recipe.words.max_words if recipe.words else None, None if given is None else given.words]
+    words = [recipe.words.max_words if recipe.words else None, None if start is None else start.words]
     state = json.dumps([[[shard.corpus, shard.address, shard.sha256] for shard in shards], words])
     key = hashlib.sha256(state.encode()).hexdigest()
 
     def write(work: Path) -> None:
-        meta = _prepare(recipe, shards, counted, work, given, report or no_report)
+        meta = _prepare(recipe, shards, counted, work, start, report or no_report)
         write_text(work / META, json.dumps({"key": key, **meta}, indent=1), force=True)
 
     return arrays_in(folder, recipe, key, write)
@@ -186,45 +186,45 @@ def _prepare(
     shards: Sequence[FeatureShard],
     counted: Counter[str],
     work: Path,
-    given: Vocabulary | None,
+    start: Vocabulary | None,
     report: Callable[[str, int], None],
 ) -> dict[str, Any]:
     """Write the held-out documents and the vocabulary, and return ``Prepared.meta``."""
     train, undivided, images, lacking = np.zeros(len(shards), np.int64), np.zeros(len(shards), np.int64), 0, 0
-    held: dict[int, list[RankedDocument]] = {VALIDATION: [], TEST: [], UNDIVIDED: []}
+    held_out: dict[int, list[RankedDocument]] = {VALIDATION: [], TEST: [], UNDIVIDED: []}
     words, of_drawn = Counter[str](), dict[RankedDocument, Counter[str]]()
     for number, shard in enumerate(shards):
         report("looking at shards", int(train.sum() + undivided.sum()))
         with local_files(shard.address) as (path,):
             part = open_prepared(path)
-            own_words = _own_words(path) if recipe.words is not None and given is None else []
-        train[number], own = (part.splits == TRAIN).sum(), np.flatnonzero(part.splits == UNDIVIDED)
-        undivided[number], lacking = len(own), lacking + part.meta["lacking"]
-        images += int(span_counts(part.image_offsets, own).sum())
-        for split, lowest in held.items():
+            own_words = _own_words(path) if recipe.words is not None and start is None else []
+        train[number], rows = (part.splits == TRAIN).sum(), np.flatnonzero(part.splits == UNDIVIDED)
+        undivided[number], lacking = len(rows), lacking + part.meta["lacking"]
+        images += int(span_counts(part.image_offsets, rows).sum())
+        for split, lowest in held_out.items():
             more = ranked_documents(recipe, part, shard.corpus, number, np.flatnonzero(part.splits == split))
-            held[split] = heapq.nsmallest(HELD_OUT, [*lowest, *more])
+            held_out[split] = heapq.nsmallest(HELD_OUT, [*lowest, *more])
         if own_words:  # counts drawn documents too; those for validation are subtracted below
             words.update(count_words(part, np.flatnonzero(np.isin(part.splits, (TRAIN, UNDIVIDED))), own_words))
-            for each in held[UNDIVIDED]:
-                if each.shard == number:
-                    of_drawn[each] = count_words(part, np.array([each.document]), own_words)
-            of_drawn = {each: of_drawn[each] for each in held[UNDIVIDED]}
+            for ranked in held_out[UNDIVIDED]:
+                if ranked.shard == number:
+                    of_drawn[ranked] = count_words(part, np.array([ranked.document]), own_words)
+            of_drawn = {ranked: of_drawn[ranked] for ranked in held_out[UNDIVIDED]}
     total = int(undivided.sum())
     share = at_least_two(Shares(recipe.training.validation, 0), total, images)
-    drawn = held[UNDIVIDED][: share.counts(total)["validation"]]
-    train += undivided - np.bincount([each.shard for each in drawn], minlength=len(shards))
-    validation = sorted([*held[VALIDATION], *drawn])
+    drawn = held_out[UNDIVIDED][: share.counts(total)["validation"]]
+    train += undivided - np.bincount([ranked.shard for ranked in drawn], minlength=len(shards))
+    validation = sorted([*held_out[VALIDATION], *drawn])
     skipped = sum(n for name, n in counted.items() if name.startswith("without "))
     check_enough_documents([shard.address for shard in shards[:1]], int(train.sum()), len(validation), skipped=skipped)
     vocabulary = None
     if recipe.words is not None:
         names: list[str] = part.meta["concepts"]
-        for each in drawn if given is None else ():
-            words.subtract(of_drawn[each])
-        vocabulary = given or most_frequent(+words, max_words=recipe.words.max_words, besides=names)
+        for ranked in drawn if start is None else ():
+            words.subtract(of_drawn[ranked])
+        vocabulary = start or most_frequent(+words, max_words=recipe.words.max_words, besides=names)
         vocabulary.save(work / VOCABULARY)
-    chosen = {VALIDATION: validation, TEST: held[TEST]}
+    chosen = {VALIDATION: validation, TEST: held_out[TEST]}
     return {
         **_write_held_out(work, shards, chosen, vocabulary),
         "documents": counted["written"],
@@ -251,8 +251,8 @@ def open_shard(address: str, vocabulary: Vocabulary | None) -> Prepared:
         part = open_prepared(path)
         if part.words is None or vocabulary is None:
             return part
-        own = _own_words(path)
-    numbers = np.array(vocabulary.numbers(own), np.int32)
+        shard_words = _own_words(path)
+    numbers = np.array(vocabulary.numbers(shard_words), np.int32)
     return replace(part, words=part.words._replace(ids=numbers[part.words.ids]))
 
 
@@ -271,7 +271,7 @@ def _write_held_out(
     work: Path, shards: Sequence[FeatureShard], chosen: dict[int, list[RankedDocument]], vocabulary: Vocabulary | None
 ) -> dict[str, Any]:
     """Copy the held-out documents, and return their part of ``Prepared.meta``."""
-    split_of = {(shard, document): split for split, held in chosen.items() for _, shard, document in held}
+    split_of = {(shard, document): split for split, documents in chosen.items() for _, shard, document in documents}
     of_shard: dict[int, list[int]] = {}
     for number, document in sorted(split_of):
         of_shard.setdefault(number, []).append(document)
@@ -287,13 +287,13 @@ def _write_held_out(
                 writers[name].append(rows)
             small.append(_without_features(replace(part, splits=codes)))
         joint = joined_parts(
-            small, splits=[each.splits for each in small], corpora=[shards[number].corpus for number in of_shard]
+            small, splits=[part.splits for part in small], corpora=[shards[number].corpus for number in of_shard]
         )
         of_parts = {"words": ("word_offsets", joint.words), "regions": ("region_offsets", joint.regions)}
-        for name, own in of_parts.values():
-            if own is not None:
+        for name, spans in of_parts.values():
+            if spans is not None:
                 writers[name] = stack.enter_context(ArrayWriter(work / name, "<i8"))
-                writers[name].append(own.offsets)
+                writers[name].append(spans.offsets)
     save_documents(work, joint.ids, {name: getattr(joint, name) for name in DOCUMENT_ARRAYS})
     return {**joint.meta, "arrays": list(writers)}
 

@@ -77,15 +77,15 @@ class OwnWords:
         return [self.numbers.setdefault(word, len(self.numbers)) for word in words_of(text)[:max_tokens]] or [0]
 
 
-def count_words(prepared: Prepared, documents: NDArray[np.int64], own: Sequence[str]) -> Counter[str]:
-    """Count the words in documents, without words beyond the recipe's longest sentence; ``own``: words by number."""
+def count_words(prepared: Prepared, documents: NDArray[np.int64], words: Sequence[str]) -> Counter[str]:
+    """Count the words in documents, without words beyond the recipe's longest sentence; ``words``: words by number."""
     assert prepared.words is not None
     ids, offsets = prepared.words
     total = Counter[str]()
     for chunk in np.array_split(documents, len(documents) // COUNT_CHUNK + 1):
         places = span_places(offsets, span_places(prepared.sentence_offsets, chunk))
         numbers, counts = np.unique(ids[places], return_counts=True)
-        total.update({own[number]: count for number, count in zip(numbers.tolist(), counts.tolist(), strict=True)})
+        total.update({words[number]: count for number, count in zip(numbers.tolist(), counts.tolist(), strict=True)})
     del total[UNKNOWN]  # stands for sentences without words
     return total
 
@@ -111,7 +111,7 @@ class WordWriter:
     def append(self, texts: Sequence[str]) -> None:
         """Write sentences, at least one."""
         ids = self._ids(texts)
-        self._offsets.append(self._words.rows + np.cumsum([len(each) for each in ids], dtype=np.int64))
+        self._offsets.append(self._words.rows + np.cumsum([len(row) for row in ids], dtype=np.int64))
         self._words.append(np.array(list(chain.from_iterable(ids)), np.int32))
 
 
@@ -250,8 +250,8 @@ class ImageRows:
         """Return for each document of a corpus the rows of its images, or the reason why an image is unusable."""
         keys = [[self._writer.key(corpus, image) for image in document.images] for document in documents]
         new: dict[str, Image] = {}
-        for document, own in zip(documents, keys, strict=True):
-            for image, key in zip(document.images, own, strict=True):
+        for document, document_keys in zip(documents, keys, strict=True):
+            for image, key in zip(document.images, document_keys, strict=True):
                 if key not in new and self._row(key) is None:
                     new[key] = image
         rows: list[int | str] = []
@@ -259,7 +259,7 @@ class ImageRows:
             rows.append(self._count if problem is None else problem)
             self._count += problem is None
         self._rows.executemany("INSERT INTO images VALUES (?, ?)", zip(new, rows, strict=True))
-        return [[row for key in own if (row := self._row(key)) is not None] for own in keys]
+        return [[row for key in document_keys if (row := self._row(key)) is not None] for document_keys in keys]
 
     def _row(self, key: str) -> int | str | None:
         row = self._rows.execute("SELECT row FROM images WHERE key = ?", (key,)).fetchone()
@@ -322,8 +322,8 @@ class RegionWriter(ImageWriter):
 
     def key(self, corpus: int, image: Image) -> str:
         """See ``ImageWriter``."""
-        one = len(set(map(id, self._sources))) == 1
-        return super().key(corpus, image) if one else f"{corpus}\n{image.source}"
+        single = len(set(map(id, self._sources))) == 1
+        return super().key(corpus, image) if single else f"{corpus}\n{image.source}"
 
     def add(self, corpus: int, images: Mapping[str, Image]) -> Sequence[str | None]:
         """See ``ImageWriter``."""

@@ -57,8 +57,8 @@ def make_optimizer(model: JointModel, recipe: Recipe) -> AdamW:
     """Make AdamW, which is Adam without weight decay; vectors, biases and the scale never decay."""
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     groups = [
-        {"params": [each for each in trained if each.ndim > 1], "weight_decay": recipe.training.weight_decay},
-        {"params": [each for each in trained if each.ndim <= 1], "weight_decay": 0.0},
+        {"params": [p for p in trained if p.ndim > 1], "weight_decay": recipe.training.weight_decay},
+        {"params": [p for p in trained if p.ndim <= 1], "weight_decay": 0.0},
     ]
     return AdamW(groups, lr=recipe.training.learning_rate, fused=True)
 
@@ -86,7 +86,7 @@ def training_step(
     optimizer.zero_grad()
     processes.backward(losses.mean())
     if recipe.training.clip is not None:
-        parameters = [each for group in optimizer.param_groups for each in group["params"]]
+        parameters = [p for group in optimizer.param_groups for p in group["params"]]
         torch.nn.utils.clip_grad_norm_(parameters, recipe.training.clip)
     for group in optimizer.param_groups:
         group["lr"] = rate
@@ -96,7 +96,7 @@ def training_step(
 
 def has_gradient(model: JointModel) -> bool:
     """Tell whether any weight had a gradient other than 0 in the last step."""
-    return any(each.grad is not None and bool(each.grad.any()) for each in model.parameters())
+    return any(p.grad is not None and bool(p.grad.any()) for p in model.parameters())
 
 
 class Start(NamedTuple):

@@ -55,8 +55,8 @@ def batch_loss(
 def _pairs(batch: Batch) -> tuple[Tensor, Tensor]:
     """Return the row of each positive's first sentence and first image; only positives without labels have more."""
     counts = (batch.sentence_counts, batch.image_counts)
-    first = (torch.tensor([0, *each[: batch.positives - 1]]).cumsum(0) for each in counts)
-    rows, columns = (each.to(batch.negative_mask.device) for each in first)
+    first = (torch.tensor([0, *numbers[: batch.positives - 1]]).cumsum(0) for numbers in counts)
+    rows, columns = (index.to(batch.negative_mask.device) for index in first)
     return rows, columns
 
 
@@ -78,7 +78,7 @@ def losses_of(
     b = None if objective.b is None else min(objective.b, documents - 1)
     drawn = sample_negatives(positives, documents, b, generator)
     negative_mask = batch.negative_mask[:positives]
-    masks = tuple(each.to(negative_mask.device) & negative_mask for each in drawn)
+    masks = tuple(mask.to(negative_mask.device) & negative_mask for mask in drawn)
 
     row = CONTRASTS[objective.kind]
     function = resolve_name(row.function)
@@ -123,13 +123,13 @@ def no_information_losses(batch: Batch, recipe: Recipe) -> Tensor:
     )  # all negatives are alike, so the first ones do
     least = partial(loss_without_information, drawn, drawn, kind=objective.kind)
     margin = objective.margin
-    others = negative_mask.new_zeros(positives, dtype=torch.float32)
+    extra = negative_mask.new_zeros(positives, dtype=torch.float32)
     if batch.posteriors is not None:
         counts = batch.sentence_counts[:positives], batch.image_counts[:positives]
-        alike = others.new_zeros(sum(batch.sentence_counts), sum(batch.image_counts))
-        others = objective.posterior * posterior(alike, batch.posteriors, *counts, scale=others.new_ones(()))
+        alike = extra.new_zeros(sum(batch.sentence_counts), sum(batch.image_counts))
+        extra = objective.posterior * posterior(alike, batch.posteriors, *counts, scale=extra.new_ones(()))
     return (
-        others
+        extra
         + objective.cross_document * least(margin=margin)
         + objective.sub_document * least(margin=margin / 2)
         + objective.intra_document * margin / 2

@@ -64,9 +64,9 @@ class OneProcess:
         if not self._half:
             return model
 
-        def forward(*inputs: Any, **named: Any) -> Any:
+        def forward(*inputs: Any, **kwargs: Any) -> Any:
             with torch.autocast(self.device.type, torch.bfloat16):
-                return model(*inputs, **named)
+                return model(*inputs, **kwargs)
 
         return forward
 

@@ -114,8 +114,8 @@ class DocumentTable:
         self._images.append(rows[rows >= 0].tolist())
         self._linked.append(document.links is not None)
         places = (np.cumsum(rows >= 0) - 1).tolist()  # numbers of images without those left out
-        used = [(sentence, places[image]) for sentence, image in document.links or () if rows[image] >= 0]
-        self._links.append(chain.from_iterable(used))
+        pairs = [(sentence, places[image]) for sentence, image in document.links or () if rows[image] >= 0]
+        self._links.append(chain.from_iterable(pairs))
         judged = [(name, holds) for name, holds in (document.meta.get("relations") or {}).items() if holds is not None]
         numbered = [(self.relations.setdefault(name, len(self.relations)), int(holds)) for name, holds in judged]
         self._judged.append(chain.from_iterable(numbered))
@@ -142,8 +142,8 @@ class DocumentTable:
         undivided = np.array(list(self.drawn), np.int64)
         chances = np.array(list(self.drawn.values()), np.uint64)
         images = int(np.diff(np.array(self._images.ends, np.int64))[undivided].sum())
-        wanted = at_least_two(Shares(share, 0), len(undivided), images).counts(len(undivided))["validation"]
-        splits[undivided[np.argsort(chances, kind="stable")[:wanted]]] = SPLITS.index("validation")
+        count = at_least_two(Shares(share, 0), len(undivided), images).counts(len(undivided))["validation"]
+        splits[undivided[np.argsort(chances, kind="stable")[:count]]] = SPLITS.index("validation")
         return splits
 
 
@@ -218,12 +218,12 @@ def _prepare(recipe: Recipe, corpora: Sequence[Path], work: Path, key: str, repo
                 report("encoding", len(table))
                 yield number, chunk
 
-    written = write_documents(recipe, chunks(), table, work, source, caption_backbone(recipe), numbers, note=note)
+    feature_meta = write_documents(recipe, chunks(), table, work, source, caption_backbone(recipe), numbers, note=note)
     splits = table.save(work, recipe.training.validation)
     train, validation = (int((splits == number).sum()) for number in (0, 1))
     check_enough_documents(corpora, train, validation, skipped=left_out["skipped"])
     drawn = drawing(recipe) if table.drawn else None
-    meta = {"concepts": names, **written, "documents": len(table), "drawn": drawn, **left_out}
+    meta = {"concepts": names, **feature_meta, "documents": len(table), "drawn": drawn, **left_out}
     write_text(work / META, json.dumps(meta, indent=1), force=True)
     if isinstance(numbers, OwnWords):
         numbers = _vocabulary(recipe, open_prepared(work), list(numbers.numbers), names)
@@ -270,11 +270,11 @@ def prepared_key(recipe: Recipe, corpora: Sequence[Path]) -> str:
     names = (recipe.features.text, recipe.features.image)
     files += [path for name in names if (path := Path(name_and_precision(name)[0])).is_dir()]
     if recipe.regions:
-        named = [region_path(recipe.features.image, corpus) for corpus in corpora]
-        files += [file for place in named if place for file in (place, *files_beside(place))]
+        paths = [region_path(recipe.features.image, corpus) for corpus in corpora]
+        files += [file for place in paths if place for file in (place, *files_beside(place))]
     settings = [feature_settings(recipe), recipe.words.max_words if recipe.words else None]
-    given = start_vocabulary(recipe)
-    words = None if given is None else given.words
+    start = start_vocabulary(recipe)
+    words = None if start is None else start.words
     return hashlib.sha256(json.dumps([list(map(_state, files)), settings, words]).encode()).hexdigest()
 
 
@@ -298,17 +298,17 @@ def _state(path: Path) -> list[Any]:
     return [[str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns] for file in inside if file.exists()]
 
 
-def _vocabulary(recipe: Recipe, prepared: Prepared, own: Sequence[str], names: Sequence[str]) -> Vocabulary:
+def _vocabulary(recipe: Recipe, prepared: Prepared, words: Sequence[str], names: Sequence[str]) -> Vocabulary:
     """Make the vocabulary of the training documents, and replace the word numbers in the arrays by its numbers.
 
-    The words ``own`` are in the order of their present numbers; words in the ``names`` of concepts are always included.
+    ``words`` are in the order of their present numbers; words in ``names`` of concepts are always included.
     """
     from iconotext.features.word_vectors import most_frequent
 
     assert recipe.words is not None
-    counts = count_words(prepared, prepared.documents("train"), own)
+    counts = count_words(prepared, prepared.documents("train"), words)
     vocabulary = most_frequent(counts, max_words=recipe.words.max_words, besides=names)
-    numbers = np.array(vocabulary.numbers(own), np.int32)
+    numbers = np.array(vocabulary.numbers(words), np.int32)
     ids = np.memmap(prepared.folder / "words.bin", "<i4", "r+")
     for start in range(0, len(ids), WORD_CHUNK):
         ids[start : start + WORD_CHUNK] = numbers[ids[start : start + WORD_CHUNK]]
@@ -356,10 +356,10 @@ def write_documents(
         rows = ImageRows(images, stack)
         for number, chunk in chunks:
             texts: list[str] = []
-            for document, own in zip(chunk, rows.of(number, chunk), strict=True):
-                own_rows = np.array([-1 if isinstance(row, str) else row for row in own], np.int64)
+            for document, document_rows in zip(chunk, rows.of(number, chunk), strict=True):
+                own_rows = np.array([-1 if isinstance(row, str) else row for row in document_rows], np.int64)
                 used = bool(document.sentences) and bool((own_rows >= 0).any())
-                note(document, own, used)
+                note(document, document_rows, used)
                 if used:
                     lacking += bool((own_rows < 0).any())
                     table.append(document, number, own_rows)
@@ -379,6 +379,6 @@ def write_documents(
 
 def chunked(documents: Iterable[Document], size: int) -> Iterator[list[Document]]:
     """Yield lists of ``size`` documents; the last one may be shorter."""
-    rest = iter(documents)
-    while chunk := list(islice(rest, size)):
+    remaining = iter(documents)
+    while chunk := list(islice(remaining, size)):
         yield chunk

@@ -114,8 +114,8 @@ class Stacked:
         values = np.empty((len(rows), *self.shape[1:]), self._arrays[0].dtype)
         owner = np.searchsorted(self._begins, rows, side="right") - 1
         for number in np.unique(owner):
-            own = owner == number
-            values[own] = self._arrays[number][rows[own] - self._begins[number]]
+            mask = owner == number
+            values[mask] = self._arrays[number][rows[mask] - self._begins[number]]
         return values
 
 
@@ -260,9 +260,9 @@ class Prepared:
         columns = np.array([*(relations.index(name) if name in relations else -1 for name in names), -1])
         rows = np.repeat(np.arange(len(documents)), span_counts(self.relation_offsets, documents))
         judged, holds = self.relations[span_places(self.relation_offsets, documents)].reshape(-1, 2).T
-        wanted = columns[judged] >= 0
+        usable = columns[judged] >= 0
         labels = np.full((len(documents), len(relations)), np.nan, np.float32)
-        labels[rows[wanted], columns[judged[wanted]]] = holds[wanted]
+        labels[rows[usable], columns[judged[usable]]] = holds[usable]
         labels[~self._single(documents)] = np.nan
         return labels
 
@@ -308,7 +308,7 @@ class Prepared:
             return tuple(map(str, parse_json((self.folder / FILES).read_bytes())))
 
     def _single(self, documents: Rows) -> NDArray[np.bool_]:
-        sentences, images = (span_counts(each, documents) for each in (self.sentence_offsets, self.image_offsets))
+        sentences, images = (span_counts(offsets, documents) for offsets in (self.sentence_offsets, self.image_offsets))
         return np.equal(sentences, 1) & np.equal(images, 1)
 
 
@@ -377,13 +377,13 @@ def joined(parts: Sequence[Prepared], *, splits: Sequence[NDArray[np.uint8]], co
     }
     if first.words is not None:
         words = [part.words for part in parts if part.words is not None]
-        features["words"] = Words(np.concatenate([each.ids for each in words]), _offsets([e.offsets for e in words]))
+        features["words"] = Words(np.concatenate([w.ids for w in words]), _offsets([e.offsets for e in words]))
     if first.regions is not None:
         regions = [part.regions for part in parts if part.regions is not None]
-        stacked = _stacked([each.features for each in regions])
+        stacked = _stacked([r.features for r in regions])
         assert stacked is not None
-        concepts = np.concatenate([each.concepts for each in regions])
-        features["regions"] = Regions(stacked, concepts, _offsets([each.offsets for each in regions]))
+        concepts = np.concatenate([r.concepts for r in regions])
+        features["regions"] = Regions(stacked, concepts, _offsets([r.offsets for r in regions]))
     if first.posteriors is not None:
         features["posteriors"] = np.concatenate([part.posteriors for part in parts if part.posteriors is not None])
     return Prepared(
@@ -407,23 +407,23 @@ def joined(parts: Sequence[Prepared], *, splits: Sequence[NDArray[np.uint8]], co
 
 def _image_rows(parts: Sequence[Prepared]) -> tuple[Rows, NDArray[np.uint64]]:
     """Return the rows of all images, with equal images at the row of the first one; and their keys."""
-    own = [part.image_keys for part in parts if part.image_keys is not None]
-    begins = np.cumsum([0, *map(len, own)])
+    all_keys = [part.image_keys for part in parts if part.image_keys is not None]
+    begins = np.cumsum([0, *map(len, all_keys)])
     rows = np.concatenate([part.image_rows + begin for part, begin in zip(parts, begins, strict=False)])
-    keys = np.concatenate(own)
+    keys = np.concatenate(all_keys)
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     return first[inverse[rows]].astype(np.int64), keys
 
 
-def _offsets(each: Sequence[Rows]) -> Rows:
-    return offsets_of(np.concatenate([np.diff(offsets) for offsets in each]))
+def _offsets(several: Sequence[Rows]) -> Rows:
+    return offsets_of(np.concatenate([np.diff(offsets) for offsets in several]))
 
 
 def _stacked(arrays: Sequence[NDArray[np.float16] | None]) -> NDArray[np.float16] | None:
-    there = [each for each in arrays if each is not None]
-    if len(there) < 2:
-        return there[0] if there else None
-    return cast("NDArray[np.float16]", Stacked(there))  # it is only indexed by rows
+    present = [array for array in arrays if array is not None]
+    if len(present) < 2:
+        return present[0] if present else None
+    return cast("NDArray[np.float16]", Stacked(present))  # it is only indexed by rows
 
 
 def extracted(part: Prepared, documents: Rows) -> Prepared:
@@ -438,18 +438,18 @@ def extracted(part: Prepared, documents: Rows) -> Prepared:
         ("augmentations", images),
         ("image_keys", images),
     ):
-        there = getattr(part, name)
-        features[name] = None if there is None else there[chosen]
+        array = getattr(part, name)
+        features[name] = None if array is None else array[chosen]
     if part.words is not None:
         ids, offsets = part.words
         features["words"] = Words(ids[span_places(offsets, sentences)], offsets_of(span_counts(offsets, sentences)))
     if part.regions is not None:
         vectors, concepts, offsets = part.regions
-        wanted = span_places(offsets, images)
-        features["regions"] = Regions(vectors[wanted], concepts[wanted], offsets_of(span_counts(offsets, images)))
+        places = span_places(offsets, images)
+        features["regions"] = Regions(vectors[places], concepts[places], offsets_of(span_counts(offsets, images)))
     if part.posteriors is not None:
-        own = [part.posterior_of(document).ravel() for document in documents.tolist()]
-        features["posteriors"] = np.concatenate([np.zeros(0, np.float16), *own])
+        posteriors = [part.posterior_of(document).ravel() for document in documents.tolist()]
+        features["posteriors"] = np.concatenate([np.zeros(0, np.float16), *posteriors])
     return replace(
         part,
         ids=[part.ids[document] for document in documents.tolist()],
@@ -505,13 +505,13 @@ def labelled_documents(prepared: Prepared, recipe: Recipe, split: str) -> Rows:
 def labelled_pairs(prepared: Prepared, documents: Rows, negative_mask: NDArray[np.bool_]) -> LabelledPairs:
     """Return all gold links of (D,) documents, given the (D, D) mask of documents without a common image."""
     links = [prepared.links_of(document) for document in documents.tolist()]
-    place = np.repeat(np.arange(len(documents)), [len(own) for own in links])
-    pairs = np.array([link for own in links for link in own], np.int64).reshape(-1, 2)
+    place = np.repeat(np.arange(len(documents)), [len(document_links) for document_links in links])
+    pairs = np.array([link for document_links in links for link in document_links], np.int64).reshape(-1, 2)
     apart = negative_mask[place][:, place]
     for where in range(len(documents)):
-        own = np.flatnonzero(place == where)
-        linked = np.zeros(pairs[own].max(axis=0, initial=0) + 1, bool)
-        linked[pairs[own, 0], pairs[own, 1]] = True
-        crosswise = linked[pairs[own, 0]][:, pairs[own, 1]]  # [i, j]: sentence i and image j
-        apart[np.ix_(own, own)] = ~(crosswise | crosswise.T)
+        rows = np.flatnonzero(place == where)
+        linked = np.zeros(pairs[rows].max(axis=0, initial=0) + 1, bool)
+        linked[pairs[rows, 0], pairs[rows, 1]] = True
+        crosswise = linked[pairs[rows, 0]][:, pairs[rows, 1]]  # [i, j]: sentence i and image j
+        apart[np.ix_(rows, rows)] = ~(crosswise | crosswise.T)
     return LabelledPairs(documents[place], pairs[:, 0], pairs[:, 1], apart)

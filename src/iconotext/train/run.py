@@ -108,7 +108,7 @@ def _compare_links(recipe: Recipe, corpora: Sequence[Path | str], folder: Path, 
     metrics["changed"] = None
     if texts:
         held_out = _held_out(open_prepared(arrays)) if arrays.is_dir() else frozenset()
-        changes = changed_links(start, folder, [Path(each) for each in corpora], held_out)
+        changes = changed_links(start, folder, [Path(corpus) for corpus in corpora], held_out)
         write_changes(changes, folder)
         metrics["changed"] = changes.as_dict()
     write_text(folder / METRICS, json.dumps(metrics, indent=1), force=True)

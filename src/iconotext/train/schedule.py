@@ -42,15 +42,15 @@ class Plateau:
 
 def learning_rate(settings: TrainingSettings, epoch: int, step: int, *, steps: int, plateau: Plateau) -> float:
     """Compute the rate of a step."""
-    done = epoch + (step + 1) / steps  # in epochs
+    progress = epoch + (step + 1) / steps  # in epochs
     rate = settings.learning_rate
     steps_done = epoch * steps + step + 1
     if steps_done < settings.warmup_steps:
         return START_RATE + (rate - START_RATE) * steps_done / settings.warmup_steps
-    if done < settings.warmup:
-        rate *= done / settings.warmup
+    if progress < settings.warmup:
+        rate *= progress / settings.warmup
     elif settings.schedule == "cosine":
-        rate *= 0.5 * (1 + math.cos(math.pi * (done - settings.warmup) / (settings.epochs - settings.warmup)))
+        rate *= 0.5 * (1 + math.cos(math.pi * (progress - settings.warmup) / (settings.epochs - settings.warmup)))
     if settings.schedule == "plateau":
         rate /= settings.factor**plateau.divided
     return rate

@@ -70,10 +70,10 @@ def _check_relations(recipe: Recipe, prepared: Prepared) -> None:
     labelled = prepared.labelled_relations
     missing = [name for name in recipe.objective.relations if name not in labelled]
     if missing or not labelled:
-        what = f"the relation {missing[0]}" if missing else "any relation"
-        there = f"; labelled are {', '.join(labelled)}" if labelled else ""
+        relation = f"the relation {missing[0]}" if missing else "any relation"
+        advice = f"; labelled are {', '.join(labelled)}" if labelled else ""
         raise CorpusError(
-            f"objective.coherence: no training document of one sentence and one image has a label of {what}{there}"
+            f"objective.coherence: no training document of one sentence and one image has a label of {relation}{advice}"
         )
 
 
@@ -92,15 +92,15 @@ def with_init(recipe: Recipe) -> Recipe:
     if recipe.init is None:
         return recipe
     old = load_model(init_folder(recipe.init)).recipe
-    taken = {name: getattr(old, name) for name in ("dim", "features", "text", "image", "linking")}
+    inherited = {name: getattr(old, name) for name in ("dim", "features", "text", "image", "linking")}
     if _of_another_corpus(recipe.features.image, old.features.image):
-        taken["features"] = old.features.model_copy(update={"image": recipe.features.image})
+        inherited["features"] = old.features.model_copy(update={"image": recipe.features.image})
     if old.towers:
-        both = str(init_folder(recipe.init) / DUAL)
-        taken["features"] = old.features.model_copy(update={"text": both, "image": both})
+        source = str(init_folder(recipe.init) / DUAL)
+        inherited["features"] = old.features.model_copy(update={"text": source, "image": source})
     if old.words is not None:
-        taken["text"] = old.words.model_copy(update={"word_vectors": None})  # that model's word vectors are used
-    resolved = recipe.model_copy(update=taken)
+        inherited["text"] = old.words.model_copy(update={"word_vectors": None})  # that model's word vectors are used
+    resolved = recipe.model_copy(update=inherited)
     try:
         resolved.check_encoders()
     except ValueError as error:
@@ -155,7 +155,7 @@ def _continue_relations(new: nn.Module, learned: Sequence[str], old: nn.Module, 
     """
     import torch
 
-    ours, theirs = (list(each.parameters()) for each in (new, old))
+    ours, theirs = (list(model.parameters()) for model in (new, old))
     if len(ours) != len(theirs):
         return
     with torch.no_grad():

@@ -49,8 +49,8 @@ def model_summary(folder: Path) -> Iterator[str]:
             for name, value in figures.get("average_precision", {}).items():
                 yield f"  {name}: average precision {_precision(value)}"
         elif figures.get("auc") is not None:
-            shown = ", ".join(f"{LINK_METRICS[name].label} {100 * figures[name]:.1f}" for name in ("auc", "p@1", "p@5"))
-            yield f"{split}: {shown} ({figures['documents'] - figures['undefined']} documents with gold links)"
+            text = ", ".join(f"{LINK_METRICS[name].label} {100 * figures[name]:.1f}" for name in ("auc", "p@1", "p@5"))
+            yield f"{split}: {text} ({figures['documents'] - figures['undefined']} documents with gold links)"
 
 
 def notes(metrics: Mapping[str, Any]) -> Iterator[str]:
@@ -220,7 +220,7 @@ def _pair_table(splits: Mapping[str, Mapping[str, Any]]) -> list[str]:
             f"| {split} | {figures['pairs']} | {figures['median_rank']:.1f} of {figures['pool']} | {recalls} |"
         )
     precisions = [figures.get("average_precision", {}) for figures in splits.values()]
-    relations = list(dict.fromkeys(name for own in precisions for name in own))
+    relations = list(dict.fromkeys(name for by_name in precisions for name in by_name))
     if relations:
         lines += [
             "",
@@ -229,8 +229,8 @@ def _pair_table(splits: Mapping[str, Mapping[str, Any]]) -> list[str]:
         ]
         for split, figures in splits.items():
             values = [figures.get("average_precision", {}).get(name) for name in relations]
-            shown = " | ".join("–" if value is None else f"{value:.2f}" for value in values)
-            lines.append(f"| {split} | {shown} |")
+            cells = " | ".join("–" if value is None else f"{value:.2f}" for value in values)
+            lines.append(f"| {split} | {cells} |")
     return lines
 
 

@@ -72,10 +72,10 @@ def pair_figures(model: JointModel, pairs: PairVectors, relations: Sequence[str]
     pool = min(POOL, len(pairs.images))
     figures: dict[str, Any] = {"pairs": len(pairs.ids), "pool": pool, **found_images(pairs).as_dict()}
     if model.coherence is not None:
-        own = own_probabilities(pairs, Coherence(tuple(relations), model.coherence))
+        probabilities = own_probabilities(pairs, Coherence(tuple(relations), model.coherence))
         labels = pairs.labels[:, [pairs.relations.index(name) for name in relations]]
         figures["average_precision"] = {
-            name: average_precision(own[answered, column], labels[answered, column] == 1)
+            name: average_precision(probabilities[answered, column], labels[answered, column] == 1)
             for column, name in enumerate(relations)
             if len(answered := np.flatnonzero(~np.isnan(labels[:, column])))
         }
@@ -124,7 +124,7 @@ def gold_among(scored: Iterable[Scored], similarity: SimilaritySettings) -> Samp
         if 0 < gold.sum() < gold.size:
             chosen = _chosen(torch.from_numpy(scores), similarity)
             shares.append(
-                [*(float((each * gold).sum() / max(each.sum(), 1e-9)) for each in chosen), float(gold.mean())]
+                [*(float((weights * gold).sum() / max(weights.sum(), 1e-9)) for weights in chosen), float(gold.mean())]
             )
     return Sampling(*np.mean(shares, axis=0).tolist()) if shares else NOTHING
 
@@ -137,7 +137,7 @@ def _chosen(cosines: Tensor, similarity: SimilaritySettings) -> tuple[np.ndarray
         kind, k = cast("SimilarityKind", similarity.kind), similarity.k
         likely = own_similarities(matrix, *counts, kind=kind, k=k, links=similarity.links)
         unlikely = negative_similarities(matrix, *counts, kind=kind, k=k)
-        first, second = (torch.autograd.grad(each.sum(), matrix)[0].numpy() for each in (likely, unlikely))
+        first, second = (torch.autograd.grad(total.sum(), matrix)[0].numpy() for total in (likely, unlikely))
     return first, second
 
 
@@ -187,7 +187,7 @@ def validate(
     whole = _whole(recipe) if pairs else recipe
     scored: list[Scored] = []
     with torch.inference_mode():
-        own: Losses = partial(
+        loss_of: Losses = partial(
             losses_of,
             recipe=recipe,
             epoch=recipe.training.epochs,
@@ -202,10 +202,10 @@ def validate(
             )
             compared = moved
             if recipe.similarity.kind == "single-pair":
-                losses = _single_pair_losses(own, moved, cosines, generator, draws) + coherence_losses.repeat(draws)
+                losses = _single_pair_losses(loss_of, moved, cosines, generator, draws) + coherence_losses.repeat(draws)
             elif pairs:
                 compared, of_links = _labelled(moved, cosines, prepared)
-                losses = own(of_links, compared)
+                losses = loss_of(of_links, compared)
             total, count = total + float(losses.sum()), count + len(losses)
             alike = no_information_losses(compared, recipe).mean() + coherence_losses.sum() / compared.positives
             nothing += float(alike) * len(losses)
@@ -224,7 +224,7 @@ def encode_pairs(
 ) -> tuple[FloatMatrix, FloatMatrix]:
     """Encode the text and the image of documents with one of each: (documents, dim) vectors of both."""
     parts = [(texts, images) for _, texts, images in _encoded(model, prepared, recipe, documents, device)]
-    texts, images = (np.concatenate([each.numpy() for each in side]) for side in zip(*parts, strict=True))
+    texts, images = (np.concatenate([array.numpy() for array in side]) for side in zip(*parts, strict=True))
     return texts, images
 
 
@@ -258,12 +258,12 @@ def _labelled(batch: Batch, cosines: Tensor, prepared: Prepared) -> tuple[Batch,
     """The gold links of a batch of whole documents as a batch of pairs, and its cosines."""
     pairs = labelled_pairs(prepared, batch.documents, batch.negative_mask.cpu().numpy())
     place = np.searchsorted(batch.documents, pairs.documents, sorter=(order := np.argsort(batch.documents)))
-    own = order[place]  # number of the document in the batch
-    rows = np.cumsum([0, *batch.sentence_counts])[own] + pairs.sentences
-    columns = np.cumsum([0, *batch.image_counts])[own] + pairs.images
+    owner = order[place]  # number of the document in the batch
+    rows = np.cumsum([0, *batch.sentence_counts])[owner] + pairs.sentences
+    columns = np.cumsum([0, *batch.image_counts])[owner] + pairs.images
     linked = replace(
         batch,
-        positives=int((own < batch.positives).sum()),
+        positives=int((owner < batch.positives).sum()),
         sentence_counts=[1] * len(rows),
         image_counts=[1] * len(rows),
         negative_mask=torch.from_numpy(pairs.negative_mask).to(cosines.device),
@@ -313,10 +313,10 @@ def _portions(prepared: Prepared, documents: NDArray[np.int64]) -> Sequence[NDAr
         return []
     sizes = [span_counts(offsets, documents) for offsets in (prepared.sentence_offsets, prepared.image_offsets)]
     most = np.array([BATCH, BATCH if prepared.regions is None else REGIONAL_BATCH])
-    cuts, used = [], np.zeros(2, np.int64)
-    for number, size in enumerate(zip(*(each.tolist() for each in sizes), strict=True)):
-        if number and (used + size > most).any():
+    cuts, filled = [], np.zeros(2, np.int64)
+    for number, size in enumerate(zip(*(counts.tolist() for counts in sizes), strict=True)):
+        if number and (filled + size > most).any():
             cuts.append(number)
-            used = np.zeros(2, np.int64)
-        used = used + size
+            filled = np.zeros(2, np.int64)
+        filled = filled + size
     return np.split(documents, cuts)

@@ -126,12 +126,12 @@ def _to_labels(link: Element, kinds: dict[str, str], captions: dict[str, str], *
     bare = text in ("", name, f"[{name}]", captions.get(name)) or link.get("data-reference") is not None
     number_only = number_only or link.get("data-reference-type") == "ref"
     link.set("href", f"#{names[-1]}")
-    for each in names[:-1]:
-        other = link.makeelement("a", href=f"#{each}")
+    for target in names[:-1]:
+        other = link.makeelement("a", href=f"#{target}")
         if bare:
             other.tail = ", "
             link.addprevious(other)
-            _show(other, each, kinds, number_only=number_only)
+            _show(other, target, kinds, number_only=number_only)
         else:  # the author's own words, within a link to each
             other.text, link.text = link.text, None
             other.extend(list(link))

@@ -159,10 +159,10 @@ def included_files(text: str, format_: str, document: Path, settings: ReadSettin
         including, text = waiting.pop()
         for match in names.finditer(text):
             name = match[1].strip()
-            taken = includes.text(name, including)
-            if taken is not None and ".." not in name and not name.startswith("/"):
-                included.append(taken[0].relative_to(document.parent).as_posix())
-                waiting.append(taken)
+            part = includes.text(name, including)
+            if part is not None and ".." not in name and not name.startswith("/"):
+                included.append(part[0].relative_to(document.parent).as_posix())
+                waiting.append(part)
     return included
 
 
@@ -235,8 +235,8 @@ def _latex_html(source: Source, folder: Path) -> tuple[str, list[str]]:
         if not repairs:
             break
         for repair in repairs:
-            line, shown = blamed(text, repair.at)
-            changes.append(f'{source.place(line)}, "{shown}": {repair.words}')
+            line, excerpt = blamed(text, repair.at)
+            changes.append(f'{source.place(line)}, "{excerpt}": {repair.words}')
         text = repaired(text, repairs)
     where = f"{source.place(refused.line - 1)}: {refused.reason}"
     simply = f"pandoc cannot read it ({where}): read in simple form, without the author's commands and tables"

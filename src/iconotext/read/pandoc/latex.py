@@ -108,7 +108,7 @@ class _Structure:
             if token["comment"] is not None:
                 continue
             kind = token.lastgroup
-            within = any(each.defining for each in self.open)
+            within = any(part.defining for part in self.open)
             if kind == "brace":
                 self.brace(token)
             elif kind == "name" and token["name"] in DEFINERS and not within:
@@ -200,7 +200,7 @@ class _Structure:
         name = token["end"].strip()
         if name in self.hidden:
             return
-        if not any(each.mark == name for each in self.open):
+        if not any(part.mark == name for part in self.open):
             words = "the end of an environment that was not begun, which is left out"
             self.add(token.start(), token.end(), "", token.start(), words)
             return
@@ -234,7 +234,7 @@ def refused_command(text: str, line: int, column: int) -> Repair | None:
     It is the last command that begins before the place and goes on to it, with its arguments; else the line. None if
     there is nothing at that place.
     """
-    starts = [0, *accumulate(len(each) + 1 for each in text.split("\n"))]
+    starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
     if not 1 <= line < len(starts):
         return None
     begin, end = starts[line - 1], starts[line] - 1
@@ -277,7 +277,7 @@ def repaired(text: str, repairs: list[Repair]) -> str:
     """Apply changes to a text; its number of lines stays the same."""
     parts: list[str] = []
     end = 0
-    for repair in sorted(repairs, key=lambda each: each.start):
+    for repair in sorted(repairs, key=lambda repair: repair.start):
         if repair.start < end:
             continue  # within what another change took out
         parts += [text[end : repair.start], repair.text]
@@ -331,9 +331,9 @@ def join_files(text: str, document: Path, settings: ReadSettings, *, take_in: bo
     def included(name: str) -> tuple[Path, str] | None:
         if not take_in or ".." in name or name.startswith("/"):
             return None
-        for each in (name,) if name.endswith(".tex") else (f"{name}.tex", name):
+        for file_name in (name,) if name.endswith(".tex") else (f"{name}.tex", name):
             before = len(includes.unread)
-            file_text = includes.text(each, document)
+            file_text = includes.text(file_name, document)
             if file_text is not None:
                 return file_text
             if len(includes.unread) == before:
@@ -345,15 +345,15 @@ def join_files(text: str, document: Path, settings: ReadSettings, *, take_in: bo
             if line.lstrip().startswith("%"):
                 continue  # pandoc fails on some comments among options
             comment = COMMENT.search(line)
-            end, pieces = 0, len(lines)
+            end, line_count = 0, len(lines)
             for command in INCLUDE.finditer(line, 0, comment.end() if comment else len(line)):
-                taken = included(command[2].strip())
-                if taken is None:
+                content = included(command[2].strip())
+                if content is None:
                     continue  # pandoc says so
                 if before := line[end : command.start()].strip():
                     lines.append((before, file, number))
                 end = command.end()
-                path, part = taken
+                path, part = content
                 if path == Path():
                     unread.append(f"{command[2].strip()} is taken in once: not again at {_words(file, number)}")
                     continue
@@ -363,7 +363,7 @@ def join_files(text: str, document: Path, settings: ReadSettings, *, take_in: bo
                 name = path.relative_to(document.parent).as_posix()
                 add(body[1] if body else part, name, 1 + (part.count("\n", 0, body.start(1)) if body else 0))
                 lines.extend(apart)
-            if line[end:].strip() or len(lines) == pieces:
+            if line[end:].strip() or len(lines) == line_count:
                 lines.append((line[end:], file, number))
 
     add(text, "")

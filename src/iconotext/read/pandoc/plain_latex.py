@@ -301,8 +301,8 @@ class _Writer:
 
     def definition(self, text: str, at: int) -> int:
         """Skip a definition: its name, its parameters, its body."""
-        named = re.compile(r"\*?\s{0,9}(?:\{[^{}]{0,100}\}|\\(?:[a-zA-Z@]{1,100}|.))[^{}\n]{0,200}").match(text, at)
-        return at if named is None else _group(text, named.end())[1]
+        head = re.compile(r"\*?\s{0,9}(?:\{[^{}]{0,100}\}|\\(?:[a-zA-Z@]{1,100}|.))[^{}\n]{0,200}").match(text, at)
+        return at if head is None else _group(text, head.end())[1]
 
     def reference(self, kind: str, label: str, words: str) -> None:
         name = escape(label.strip())

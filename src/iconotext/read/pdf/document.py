@@ -113,8 +113,8 @@ def _pages(document: Handle, path: Path, settings: ReadSettings) -> Iterator[Pag
             if unreadable == count:
                 raise DocumentError(f"{path}: none of its pages can be read; download or save it again") from error
             continue
-        for shown in page.images:
-            file = shown.image.file
+        for picture in page.images:
+            file = picture.image.file
             if isinstance(file, bytes) and id(file) not in files:  # one that is drawn many times is in memory once
                 files.add(id(file))
                 size += len(file)

@@ -43,7 +43,7 @@ class PageImage:
 
 
 @dataclass(slots=True)
-class _Seen:
+class _Renderings:
     """The results for images with the same data, by their renderings: masks, which pdfium does not show, may differ."""
 
     compared: int = 0
@@ -55,7 +55,7 @@ class ImageDecoder:
 
     def __init__(self, max_pixels: int) -> None:
         self.max_pixels = max_pixels
-        self._seen: dict[Hashable, _Seen] = {}
+        self._renderings: dict[Hashable, _Renderings] = {}
         self._compared_pixels = 0
 
     def contents(self, image: Handle, transform: Transform) -> tuple[bytes | None, str | None]:
@@ -66,21 +66,21 @@ class ImageDecoder:
                 return None, f"{width} × {height} are more than {self.max_pixels:,} pixels: scale it down"
             if min(width, height) < 2:
                 return None, "a single line of pixels"
-            seen = self._seen.setdefault(_identity(image, transform), _Seen())
-            if seen.compared >= MAX_COMPARED and len(seen.results) == 1:
-                return next(iter(seen.results.values()))
-            if seen.compared:
+            earlier = self._renderings.setdefault(_identity(image, transform), _Renderings())
+            if earlier.compared >= MAX_COMPARED and len(earlier.results) == 1:
+                return next(iter(earlier.results.values()))
+            if earlier.compared:
                 self._compared_pixels += width * height
             if self._compared_pixels > MAX_COMPARED_PIXELS:
                 return None, "not decoded: the document draws large pictures too often: split it"
-            seen.compared += 1
+            earlier.compared += 1
             rendering = _rendered(image, pdfium.PdfMatrix(RENDERED_SIDE, 0, 0, RENDERED_SIDE, 0, 0)).to_numpy()
             digest = hashlib.blake2b(rendering.tobytes()).digest()
-            if digest not in seen.results:
+            if digest not in earlier.results:
                 plain = _is_plain_jpeg(image, transform) and not _has_mask(rendering)
                 jpeg = _without_exif(bytes(image.get_data(decode_simple=True))) if plain else None
-                seen.results[digest] = jpeg or _png(_as_drawn(image)), None
-            return seen.results[digest]
+                earlier.results[digest] = jpeg or _png(_as_drawn(image)), None
+            return earlier.results[digest]
         except (pdfium.PdfiumError, ValueError, OSError, MemoryError, ZeroDivisionError) as error:
             return None, f"cannot be decoded: {' '.join(str(error).split()) or type(error).__name__}"
 
@@ -108,16 +108,16 @@ class PageImages:
             objects = [item for item in objects if _area(item[1]) > least]
         slices = _slices(objects)
         sliced = {number for group in slices for number in group}
-        shown: list[PageImage] = []
+        images: list[PageImage] = []
         for number, (image, box, transform) in enumerate(objects):
             group = next((g for g in slices if g[0] == number), None)
             if group is not None:
                 joined = bounding_box([objects[n][1] for n in group])
                 pixels = max(image.get_px_size()[0] / max(box[2] - box[0], 1), 1.0)
-                shown.append(self._shown(joined, *self._region(joined, pixels)))
+                images.append(self._shown(joined, *self._region(joined, pixels)))
             elif number not in sliced:
-                shown.append(self._shown(box, *self.decoder.contents(image, transform)))
-        return shown
+                images.append(self._shown(box, *self.decoder.contents(image, transform)))
+        return images
 
     def _images(self, parent: Handle, transform: Transform, depth: int) -> Iterator[tuple[Handle, Transform]]:
         """Yield image objects with their transforms to the shown page; forms may contain forms, even themselves."""
@@ -137,8 +137,8 @@ class PageImages:
             elif kind == raw.FPDF_PAGEOBJ_FORM and depth < MAX_DEPTH:
                 matrix = raw.FS_MATRIX()
                 if raw.FPDFPageObj_GetMatrix(handle, matrix):
-                    own = (matrix.a, matrix.b, matrix.c, matrix.d, matrix.e, matrix.f)
-                    yield from self._images(handle, composed(own, transform), depth + 1)
+                    values = (matrix.a, matrix.b, matrix.c, matrix.d, matrix.e, matrix.f)
+                    yield from self._images(handle, composed(values, transform), depth + 1)
 
     def _place(self, image: Handle, transform: Transform) -> Box | None:
         """Return the position of an image on the page; None if it is not visible."""
@@ -171,8 +171,8 @@ def _identity(image: Handle, transform: Transform) -> Hashable:
     """Return a key that is equal for images with the same data, turned and stretched alike; their masks may differ."""
     data = memoryview(image.get_data())
     filters, colours = image.get_filters(), image.get_metadata()
-    own = image.get_matrix().get()
-    turned = tuple(_direction(matrix) for matrix in (own, composed(own, transform)))
+    image_matrix = image.get_matrix().get()
+    turned = tuple(_direction(matrix) for matrix in (image_matrix, composed(image_matrix, transform)))
     format_ = (*filters, colours.bits_per_pixel, colours.colorspace)
     return hashlib.blake2b(data).digest(), image.get_px_size(), format_, turned
 

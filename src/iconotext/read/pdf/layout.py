@@ -83,8 +83,8 @@ def _running_key(line: Line) -> str:
 
 
 def _outermost(line: Line, page: Page) -> bool:
-    others = [other.base for other in page.lines if other is not line and abs(other.base - line.base) > line.size]
-    return not others or line.base > max(others) + 1.5 * line.size or line.base < min(others) - 1.5 * line.size
+    bases = [other.base for other in page.lines if other is not line and abs(other.base - line.base) > line.size]
+    return not bases or line.base > max(bases) + 1.5 * line.size or line.base < min(bases) - 1.5 * line.size
 
 
 def remove_code(pages: Sequence[Page]) -> None:
@@ -97,25 +97,25 @@ def remove_code(pages: Sequence[Page]) -> None:
 
 def mark_repeats(pages: Sequence[Page]) -> None:
     """Set the problem of small images that repeat on several pages, and of scans behind text: both are decoration."""
-    seen: defaultdict[object, set[int]] = defaultdict(set)
+    pages_of: defaultdict[object, set[int]] = defaultdict(set)
     for page in pages:
-        for shown in page.images:
-            if shown.key is not None:
-                seen[shown.key].add(page.number)
+        for image in page.images:
+            if image.key is not None:
+                pages_of[image.key].add(page.number)
     for page in pages:
         letters = sum(len(line.text) for line in page.lines)
-        for shown in page.images:
-            share = (shown.box[2] - shown.box[0]) * (shown.box[3] - shown.box[1]) / max(page.width * page.height, 1)
-            times = len(seen[shown.key]) if shown.key is not None else 0
+        for image in page.images:
+            share = (image.box[2] - image.box[0]) * (image.box[3] - image.box[1]) / max(page.width * page.height, 1)
+            times = len(pages_of[image.key]) if image.key is not None else 0
             if times >= REPEATED and share < 0.1:
-                _set_problem(shown, f"the same small picture on {times} pages: a logo or an ornament")
+                _set_problem(image, f"the same small picture on {times} pages: a logo or an ornament")
             elif share > 0.8 and letters > 200:
-                _set_problem(shown, "fills the page behind its text: a scan of the page or a background")
+                _set_problem(image, "fills the page behind its text: a scan of the page or a background")
 
 
-def _set_problem(shown: PageImage, problem: str) -> None:
-    if shown.image.problem is None:
-        shown.image = replace(shown.image, problem=problem)
+def _set_problem(picture: PageImage, problem: str) -> None:
+    if picture.image.problem is None:
+        picture.image = replace(picture.image, problem=problem)
 
 
 CAPTION_GAP = 3.0  # largest distance of a caption from its image, in heights of its lines
@@ -150,8 +150,8 @@ def mark_links(pages: Sequence[Page]) -> None:
     """Name the images, and give the words of a link the name of the image it leads to."""
     by_number = {page.number: page for page in pages}
     for page in pages:
-        for number, shown in enumerate(page.images, 1):
-            shown.image = replace(shown.image, sources=(f"page {page.number}, picture {number}",))
+        for number, picture in enumerate(page.images, 1):
+            picture.image = replace(picture.image, sources=(f"page {page.number}, picture {number}",))
     for page in pages:
         for box, place in page.links:
             shown_there = _led_to(place, by_number)
@@ -174,8 +174,8 @@ def _led_to(place: Place, pages: dict[int, Page]) -> PageImage | None:
         return None
     top = page.height - place.height
 
-    def distance(shown: PageImage) -> float:
-        above, below = shown.box[1] - top, top - shown.box[3]
+    def distance(picture: PageImage) -> float:
+        above, below = picture.box[1] - top, top - picture.box[3]
         return abs(above) if above > -20 else max(below, 0.0) + 5 if below > -20 else 1000.0
 
     nearest = min(page.images, key=distance)
@@ -228,8 +228,8 @@ def _find_captions(parts: list[Text | Figure], body: float) -> None:
             and _is_set_as_caption(part, above, body, left)
         ):
             above.caption = part
-    taken = {id(figure.caption) for figure in figures if figure.caption is not None}
-    parts[:] = _grouped([part for part in parts if id(part) not in taken])
+    captions = {id(figure.caption) for figure in figures if figure.caption is not None}
+    parts[:] = _grouped([part for part in parts if id(part) not in captions])
 
 
 def _is_set_as_caption(text: Text, figure: Figure, body: float, left: float) -> bool:
@@ -270,7 +270,7 @@ def _text_box(text: Text) -> Box:
 
 
 def _figure_box(figure: Figure) -> Box:
-    return bounding_box([shown.box for shown in figure.images])
+    return bounding_box([picture.box for picture in figure.images])
 
 
 # Over columns and pages
@@ -315,7 +315,7 @@ def _caption_goes_on(caption: Text, part: Text) -> bool:
 def _block(part: Text | Figure, words: Words) -> Block:
     if isinstance(part, Text):
         return text_block(part, words)
-    images: list[FlowImage] = [shown.image for shown in part.images]
+    images: list[FlowImage] = [picture.image for picture in part.images]
     if part.caption is not None:
         caption = text_block(part.caption, words).text
         images = [replace(image, caption=caption) for image in images]

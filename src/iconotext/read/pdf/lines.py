@@ -184,7 +184,7 @@ def read_lines(text: Handle, transform: Transform, width: float, height: float) 
     count = min(raw.FPDFText_CountChars(text), MAX_CHARACTERS)
     rectangle, matrix = raw.FS_RECTF(), raw.FS_MATRIX()
     x, y = ctypes.c_double(), ctypes.c_double()
-    done: list[_OpenLine] = []
+    finished: list[_OpenLine] = []
     line: _OpenLine | None = None
     high = 0
     for index in range(count):
@@ -218,12 +218,12 @@ def read_lines(text: Handle, transform: Transform, width: float, height: float) 
         base = transformed_point(transform, x.value, y.value)[1]
         if line is None or not line.takes(box, base):
             line = _OpenLine(index)
-            done.append(line)
+            finished.append(line)
         line.add(index, character, box, base)
-    lost = _spell_out([word for line in done for word in line.words])
-    for line in done:
+    lost = _spell_out([word for line in finished for word in line.words])
+    for line in finished:
         line.words = [word for word in line.words if word.text]
-    return _joined([_finished(text, line) for line in done if line.words]), lost
+    return _joined([_finished(text, line) for line in finished if line.words]), lost
 
 
 def _is_unknown(text: Handle, index: int) -> bool:

@@ -116,8 +116,8 @@ def begins(text: Text, line: Line, limits: Limits, pitch: float, *, table: bool)
     step = line.base - last.base
     if abs(line.size - last.size) > 0.12 * max(line.size, last.size) or line.bold != last.bold:
         return True
-    own = text.lines[1].base - first.base if len(text.lines) > 1 else pitch * em
-    if step < 0.5 * em or step > 1.3 * max(own, 0.9 * em):
+    inner_step = text.lines[1].base - first.base if len(text.lines) > 1 else pitch * em
+    if step < 0.5 * em or step > 1.3 * max(inner_step, 0.9 * em):
         return True
     if BULLET.match(line.text):
         return True
@@ -127,7 +127,7 @@ def begins(text: Text, line: Line, limits: Limits, pitch: float, *, table: bool)
         return abs(shift) > em and not _centred(last, line)
     if NUMBER.match(line.text) and (abs(shift) > 0.5 * em or item) and abs(line.box[0] - first.box[0]) < em:
         return True
-    if LABEL.match(line.text) and step > 1.1 * own:
+    if LABEL.match(line.text) and step > 1.1 * inner_step:
         return True
     if _centred(last, line) and abs(shift) > 0.5 * em:
         return False
@@ -256,5 +256,5 @@ def _ending(word: str, following: str, words: Words) -> str | None:
         return stem
     if not words.broken or f"{stem}-{tail}".casefold() in words.whole:
         return word
-    both = stem.casefold() in words.whole and tail.casefold() in words.whole and len(stem) > 2 and len(tail) > 2
-    return word if both else stem
+    both_words = stem.casefold() in words.whole and tail.casefold() in words.whole and len(stem) > 2 and len(tail) > 2
+    return word if both_words else stem

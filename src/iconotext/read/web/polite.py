@@ -98,13 +98,13 @@ class Pace:
 
 
 def persistent(
-    ask: Callable[[], Answer], host: str, pace: Pace, politeness: Politeness, *, interval: float, rest: float
+    ask: Callable[[], Answer], host: str, pace: Pace, politeness: Politeness, *, interval: float, delay: float
 ) -> Answer:
     """Ask up to ``politeness.tries`` times, until a host answers and is not busy; return its last answer.
 
     Args:
         interval: Seconds between two requests to the host.
-        rest: Half of the seconds that the host rests after the first failure, if it does not say how many; they double
+        delay: Half of the seconds that the host rests after the first failure, if it does not say how many; they double
             each time.
 
     Raises:
@@ -113,14 +113,14 @@ def persistent(
     """
     for left in reversed(range(max(politeness.tries, 1))):
         pace.wait(host, interval)
-        pause = rest = 2 * rest
+        pause = delay = 2 * delay
         try:
             answer = ask()
         except UnreachableError:
             if not left:
                 raise
         else:
-            pause = _seconds_to_wait(answer) or rest
+            pause = _seconds_to_wait(answer) or delay
             if answer.status not in BUSY or not left or pause > politeness.patience:
                 return answer
         pace.rest(host, pause)
@@ -188,7 +188,7 @@ class PoliteFetcher:
                 lookup=self._lookup,
             )
 
-        answer = persistent(ask, host, self._pace, politeness, interval=interval, rest=interval)
+        answer = persistent(ask, host, self._pace, politeness, interval=interval, delay=interval)
         if answer.status in BUSY:
             raise UnreachableError(f"not fetched: {host} answered {answer.status}")
         return answer

@@ -92,10 +92,10 @@ def read_relation_data(corpora: Sequence[Path], splits: Sequence[str] = SPLITS) 
             counts[document.split or "none"] += 1
     judged = {name for labels in labelled for name, answer in labels.items() if answer is not None}
     if not judged:
-        named = ", ".join(map(str, corpora))
+        names = ", ".join(map(str, corpora))
         where = "" if set(SPLITS) <= set(splits) else f" in the splits {', '.join(splits)}"
         raise CorpusError(
-            f"{named}: no document{where} has relations; `iconotext corpus build clue` makes a corpus that has"
+            f"{names}: no document{where} has relations; `iconotext corpus build clue` makes a corpus that has"
         )
     relations = tuple(in_order(judged))
     answers = np.array([[labels.get(name) for name in relations] for labels in labelled], np.float32)

@@ -82,8 +82,8 @@ def _fitted(
 
     shape = (x.shape[1] + 1, y.shape[1])
 
-    def loss(given: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        weights, bias = np.split(given.reshape(shape), [-1])
+    def loss(parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        weights, bias = np.split(parameters.reshape(shape), [-1])
         logits = base + x @ weights.astype(np.float32) + bias
         wrong = 1 / (1 + np.exp(-np.clip(logits, -500, 500))) - y
         value = (np.logaddexp(0, logits) - y * logits).sum() + np.square(weights).sum() / (2 * strength)
@@ -129,9 +129,9 @@ def unseen_logits(
     logits = np.zeros_like(data.answers)
     texts = np.array(data.texts, object)
     for part in range(int(parts.max()) + 1):
-        others, own = parts != part, parts == part
-        arrays = fit_text(layers[others], texts[others].tolist(), data.answers[others], settings)
-        logits[own] = text_logits(arrays, layers[own], texts[own].tolist())
+        training, held_out = parts != part, parts == part
+        arrays = fit_text(layers[training], texts[training].tolist(), data.answers[training], settings)
+        logits[held_out] = text_logits(arrays, layers[held_out], texts[held_out].tolist())
         report_done(part + 1)
     return logits
 
@@ -172,10 +172,10 @@ def calibrated(arrays: Arrays, logits: FloatMatrix, answers: FloatMatrix) -> Arr
 
 def calibration_error(logits: NDArray[np.float32], answers: NDArray[np.float32]) -> float | None:
     """Expected calibration error, 0 to 1: mean distance of probability and share over bins of equally many pairs."""
-    there = np.flatnonzero(~np.isnan(answers))
-    if not len(there):
+    answered = np.flatnonzero(~np.isnan(answers))
+    if not len(answered):
         return None
-    order = there[np.argsort(logits[there], kind="stable")]
+    order = answered[np.argsort(logits[answered], kind="stable")]
     gaps = 1 / (1 + np.exp(-logits[order].astype(np.float64))) - answers[order]
     return float(sum(abs(bin_.sum()) for bin_ in np.array_split(gaps, min(BINS, len(gaps)))) / len(gaps))
 
@@ -248,23 +248,23 @@ def from_labels(
         parts: (n,) part of each image; images that share a text or are equal are in one part.
         strength: Inverse regularisation, see ``fit_logistic``.
     """
-    both = text.copy()
-    for own in (parts == part for part in np.unique(parts)):
-        if not own.all():
-            weight, bias = fit_standardised(pooled[~own], answers[~own], strength, offsets=text[~own])
-            both[own] += np.clip(pooled[own] @ weight + bias, -LIMIT, LIMIT)
-    held_out = [_held_out(answers[:, r], text[:, r], both[:, r]) for r in range(answers.shape[1])]
-    better = [None not in each.values() and each["text_and_image"] >= each["text"] for each in held_out]
+    combined = text.copy()
+    for fold in (parts == part for part in np.unique(parts)):
+        if not fold.all():
+            weight, bias = fit_standardised(pooled[~fold], answers[~fold], strength, offsets=text[~fold])
+            combined[fold] += np.clip(pooled[fold] @ weight + bias, -LIMIT, LIMIT)
+    held_out = [_held_out(answers[:, r], text[:, r], combined[:, r]) for r in range(answers.shape[1])]
+    better = [None not in figures.values() and figures["text_and_image"] >= figures["text"] for figures in held_out]
     weight, bias = fit_standardised(pooled, answers, strength, offsets=text)
-    used = np.array(better, np.float32)
-    return ImageOffsets(weight * used, bias * used, {"kept": better, "held_out": held_out})
+    mask = np.array(better, np.float32)
+    return ImageOffsets(weight * mask, bias * mask, {"kept": better, "held_out": held_out})
 
 
-def _held_out(answers: FloatMatrix, text: FloatMatrix, both: FloatMatrix) -> dict[str, Any]:
-    there = ~np.isnan(answers)
-    gold = answers[there] > 0.5
-    precisions = {"text": text, "text_and_image": both}
-    return {"pairs": len(gold), **{name: average_precision(x[there], gold) for name, x in precisions.items()}}
+def _held_out(answers: FloatMatrix, text: FloatMatrix, combined: FloatMatrix) -> dict[str, Any]:
+    answered = ~np.isnan(answers)
+    gold = answers[answered] > 0.5
+    precisions = {"text": text, "text_and_image": combined}
+    return {"pairs": len(gold), **{name: average_precision(x[answered], gold) for name, x in precisions.items()}}
 
 
 def from_texts(
@@ -288,20 +288,20 @@ def from_texts(
         sources: (n,) number of each image's corpus.
         relations: R names.
     """
-    means = np.stack([each.mean(0) for each in texts])
+    means = np.stack([vectors.mean(0) for vectors in texts])
     for source in np.unique(sources):
         means[sources == source] -= means[sources == source].mean(0)
-    targets = means * np.array([[len(each) / (len(each) + 1)] for each in texts], np.float32)
-    held = np.random.default_rng(settings.seed).permutation(len(pooled)) % HELD_OUT == 0
-    weight, bias = _ridge(pooled[~held], targets[~held], strength)
-    correlation = _correlation(pooled[held] @ weight + bias, means[held])
-    used = [
+    targets = means * np.array([[len(vectors) / (len(vectors) + 1)] for vectors in texts], np.float32)
+    held_out = np.random.default_rng(settings.seed).permutation(len(pooled)) % HELD_OUT == 0
+    weight, bias = _ridge(pooled[~held_out], targets[~held_out], strength)
+    correlation = _correlation(pooled[held_out] @ weight + bias, means[held_out])
+    useful = [
         value >= LEAST_CORRELATION and name not in settings.picture_silent
         for value, name in zip(correlation, relations, strict=True)
     ]
     weight, bias = _ridge(pooled, targets, strength)
-    share = np.array(used, np.float32) * np.float32(WEIGHT_OF_TEXTS)
-    return ImageOffsets(weight * share, bias * share, {"correlation": correlation, "kept": used})
+    share = np.array(useful, np.float32) * np.float32(WEIGHT_OF_TEXTS)
+    return ImageOffsets(weight * share, bias * share, {"correlation": correlation, "kept": useful})
 
 
 def _ridge(pooled: FloatMatrix, y: FloatMatrix, strength: float) -> tuple[FloatMatrix, NDArray[np.float32]]:

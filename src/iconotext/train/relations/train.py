@@ -82,7 +82,7 @@ def train_relations(
         FeatureError: A backbone is missing.
         TrainingError: Another process trains in the folder.
     """
-    progress: Progress = report or (lambda what, done: None)
+    progress: Progress = report or (lambda task, done: None)
     settings = recipe.relations
     if is_trained(folder, recipe):
         return folder
@@ -136,9 +136,9 @@ def _trained(
     learned, count, offsets = _offsets(data, parts, judged, backbone, RelationModel("", weights, reader), settings)
     images: dict[str, Any] = {"learned_from": learned, "count": count}
     if offsets is not None:
-        both = {**arrays, "image": offsets.weight, "image_bias": offsets.bias}
-        weights = replace(weights, arrays=both)
-        images |= {name: dict(zip(data.relations, each, strict=True)) for name, each in offsets.figures.items()}
+        all_arrays = {**arrays, "image": offsets.weight, "image_bias": offsets.bias}
+        weights = replace(weights, arrays=all_arrays)
+        images |= {name: dict(zip(data.relations, figures, strict=True)) for name, figures in offsets.figures.items()}
     figures = {"relations": _figures(data, judged), "pictures": images}
     return weights, {**figures, "pairs": len(data.texts), "splits": data.splits}
 
@@ -157,18 +157,18 @@ def _offsets(
         The name of the data from which they were learned, the number of images, and the offsets; None if the images are
         too few.
     """
-    there = np.array([i for i, image in enumerate(data.images) if image.file and not image.problem], np.int64)
-    pooled, readable = _pooled(backbone, [data.images[i].file or b"" for i in there])
-    there = there[readable]
-    if len(there) >= settings.picture_labels:
-        return "labels", len(there), from_labels(pooled, data.answers[there], judged[there], parts[there])
-    pooled, readable = _pooled(backbone, [each.image.file or b"" for each in data.described])
+    usable = np.array([i for i, image in enumerate(data.images) if image.file and not image.problem], np.int64)
+    pooled, readable = _pooled(backbone, [data.images[i].file or b"" for i in usable])
+    usable = usable[readable]
+    if len(usable) >= settings.picture_labels:
+        return "labels", len(usable), from_labels(pooled, data.answers[usable], judged[usable], parts[usable])
+    pooled, readable = _pooled(backbone, [item.image.file or b"" for item in data.described])
     if len(readable) < LEAST_IMAGES:
         return None, len(readable), None
     described = [data.described[i] for i in readable]
-    logits = text_alone.text_logits([text for each in described for text in each.texts])
-    of_each = np.split(logits, np.cumsum([len(each.texts) for each in described])[:-1])
-    sources = np.array([each.source for each in described])
+    logits = text_alone.text_logits([text for item in described for text in item.texts])
+    of_each = np.split(logits, np.cumsum([len(item.texts) for item in described])[:-1])
+    sources = np.array([item.source for item in described])
     return "texts", len(readable), from_texts(pooled, of_each, sources, data.relations, settings)
 
 
@@ -188,11 +188,11 @@ def _figures(data: RelationData, logits: FloatMatrix) -> dict[str, Any]:
     figures = {}
     for r, name in enumerate(data.relations):
         answers = data.answers[:, r]
-        there = ~np.isnan(answers)
+        answered = ~np.isnan(answers)
         figures[name] = {
-            "pairs": int(there.sum()),
-            "positive_rate": float(answers[there].mean()),
-            "average_precision": average_precision(logits[there, r], answers[there] > 0.5),
+            "pairs": int(answered.sum()),
+            "positive_rate": float(answers[answered].mean()),
+            "average_precision": average_precision(logits[answered, r], answers[answered] > 0.5),
             "calibration_error": calibration_error(logits[:, r], answers),
         }
     return figures
@@ -200,16 +200,16 @@ def _figures(data: RelationData, logits: FloatMatrix) -> dict[str, Any]:
 
 def is_trained(folder: Path, recipe: RelationRecipe) -> bool:
     """Whether the folder has the finished model of a recipe; False if it can be trained there."""
-    here = [name for name in (RECIPE, WEIGHTS, METRICS) if (folder / name).is_file()]
-    if not here:
+    files = [name for name in (RECIPE, WEIGHTS, METRICS) if (folder / name).is_file()]
+    if not files:
         return False
-    if RECIPE not in here or not is_relation_recipe(folder / RECIPE):
+    if RECIPE not in files or not is_relation_recipe(folder / RECIPE):
         raise SettingError(
-            f"{folder}: {here[0]} in it does not belong to a relation model; name another folder, or remove this one"
+            f"{folder}: {files[0]} in it does not belong to a relation model; name another folder, or remove this one"
         )
     # Settings newer than the model have their default values.
     same_recipe(folder, dump_recipe(load_relation_recipe(folder / RECIPE)), dump_recipe(recipe))
-    return len(here) == 3
+    return len(files) == 3
 
 
 def write_model(folder: Path, recipe: RelationRecipe, weights: RelationWeights, metrics: Mapping[str, Any]) -> None:
