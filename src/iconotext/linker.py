@@ -83,13 +83,13 @@ class Linker:
         for kind in chosen_evidence(chosen.evidence):
             if kind.extra:
                 require(kind.extra, purpose=f"the evidence {kind.name}")
-        own = chosen.model_dump(include={"text", "image", "concepts", "cache"})
+        options = chosen.model_dump(include={"text", "image", "concepts", "cache"})
 
         def read_layers(texts: Sequence[str], layers: NDArray[np.float16]) -> None:
             if chosen.relations != "none":
                 linker.relation_model.read_layers(texts, layers)
 
-        linker = cls(load_encoder(model, **own, download=download, read_layers=read_layers), chosen)
+        linker = cls(load_encoder(model, **options, download=download, read_layers=read_layers), chosen)
         return linker
 
     def __repr__(self) -> str:

@@ -119,7 +119,7 @@ class Served:
         file = self.inside(path)
         settings = ReadSettings(root=self.root)
         if file.is_dir():
-            names = [self.name(each) for each, _ in find_documents([file], settings) if not each.is_symlink()]
+            names = [self.name(file) for file, _ in find_documents([file], settings) if not file.is_symlink()]
             more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
             raise SettingError(f"{path!r} is a folder; its documents are: {', '.join(names[:LISTED]) or 'none'}{more}")
         with self._lock:
@@ -144,13 +144,13 @@ class Served:
             self._check_folder(path)
         document = text_document(text)
         with self._lock:
-            given: list[Given] = []
+            sources: list[Given] = []
             for path in paths:
-                given += pictures_for(document, self._searcher(path)) if is_library(path) else [path]
-            linked = self.linker.place(document, given, settings, reading)
+                sources += pictures_for(document, self._searcher(path)) if is_library(path) else [path]
+            linked = self.linker.place(document, sources, settings, reading)
         answer = placed(linked, self.root).model_dump()
-        for each in (*answer["placed"], *answer["left_out"]):
-            each["file"] = each["file"] and self.name(Path(each["file"]))
+        for entry in (*answer["placed"], *answer["left_out"]):
+            entry["file"] = entry["file"] and self.name(Path(entry["file"]))
         return answer
 
     def _searcher(self, folder: Path) -> Searcher:
@@ -191,9 +191,9 @@ def server(served: Served) -> MCPServer[Any]:
         """Register a tool; errors of iconotext are passed to the model, with paths relative to the folder."""
 
         @wraps(function)
-        def answer(*args: Any, **given: Any) -> Any:
+        def answer(*args: Any, **kwargs: Any) -> Any:
             try:
-                return function(*args, **given)
+                return function(*args, **kwargs)
             except IconotextError as error:
                 raise ToolError(str(error).replace(f"{served.root}{os.sep}", "")) from error
 
@@ -211,9 +211,9 @@ def server(served: Served) -> MCPServer[Any]:
         linked = served.linked(path)
         numbers = range(len(linked.document.images)) if picture is None else [picture]
         rows = [row(linked.context(number, words)) for number in numbers]
-        for each in rows:
-            each["file"] = each["file"] and served.name(Path(each["file"]))
-            each["document"] = path
+        for entry in rows:
+            entry["file"] = entry["file"] and served.name(Path(entry["file"]))
+            entry["document"] = path
         return {"document": path, "contexts": rows}
 
     @tool

@@ -48,21 +48,21 @@ def json_text(value: object) -> str:
     Characters that would act on a terminal are escaped, so that they can be read back; lone surrogates become U+FFFD.
     """
     text = encodable(json.dumps(value, ensure_ascii=False, allow_nan=False))
-    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def json_list(values: Iterable[object]) -> Iterator[str]:
     """Yield pieces of JSON for a list, one line per value; it ends with a newline."""
     separator = "[\n"
-    for each in values:
-        yield separator + json_text(each)
+    for value in values:
+        yield separator + json_text(value)
         separator = ",\n"
     yield "[]\n" if separator == "[\n" else "\n]\n"
 
 
-def counted(number: int, thing: str) -> str:
+def counted(number: int, noun: str) -> str:
     """Return a number with its noun: ``1 document``, ``2,000 documents``."""
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def listed(names: Iterable[str], conjunction: str = "and") -> str:
@@ -80,15 +80,15 @@ def data_size(size: int) -> str:
     return f"{value:,.0f} {_UNITS[power]}" if value >= 100 else f"{value:.3g} {_UNITS[power]}"
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Return ``; did you mean epochs?`` with the known name most similar to a mistyped one; empty without any."""
-    near = difflib.get_close_matches(name, known, n=1)
+    near = difflib.get_close_matches(name, names, n=1)
     return f"; did you mean {near[0]}?" if near else ""
 
 
-def there_are(near: str, known: Iterable[str]) -> str:
+def there_are(near: str, names: Iterable[str]) -> str:
     """Return the text of ``did_you_mean``, followed by all known names."""
-    return f"{f'{near} T' if near else '; t'}here are {', '.join(known)}"
+    return f"{f'{near} T' if near else '; t'}here are {', '.join(names)}"
 
 
 def percent(share: float, digits: int = 0) -> str:
@@ -113,5 +113,5 @@ def cell(text: str) -> str:
 
     It is readable, with a leading ``'`` if a spreadsheet would take it for a formula.
     """
-    shown = readable(text)
-    return f"'{shown}" if shown.startswith(_FORMULA) else shown
+    plain = readable(text)
+    return f"'{plain}" if plain.startswith(_FORMULA) else plain

@@ -68,12 +68,12 @@ def relation_name(name: str, names: Sequence[str]) -> str:
     Raises:
         SettingError: None is; the message lists all of them.
     """
-    wanted = name.strip().casefold()
+    query = name.strip().casefold()
     for full in names:
-        if wanted in (full.casefold(), short_name(full)):
+        if query in (full.casefold(), short_name(full)):
             return full
     for relation in RELATIONS:
-        if wanted == relation.question and relation.name in names:
+        if query == relation.question and relation.name in names:
             return relation.name
     choices = ", ".join(full if short_name(full) == full else f"{short_name(full)} ({full})" for full in names)
     raise SettingError(f"{name}: not among the relations: {choices or 'none'}")

@@ -125,70 +125,70 @@ class LinkingRun:
 
     def _encode_texts(self, documents: Sequence[Document]) -> list[EncodedText]:
         text, evidence = self.encoder.text_backbone, self.settings.evidence
-        is_read = ["picture" in evidence and not is_foreign(each, self.encoder.language) for each in documents]
-        sentences = [[sentence.text for sentence in each.sentences] for each in documents]
+        is_read = ["picture" in evidence and not is_foreign(d, self.encoder.language) for d in documents]
+        sentences = [[sentence.text for sentence in d.sentences] for d in documents]
         compared: list[str] = []  # the texts that captions are compared with, and the captions
-        for document, own in zip(documents, sentences, strict=True):
+        for document, document_sentences in zip(documents, sentences, strict=True):
             captioned = "caption" in evidence or "context" in evidence
             texts = [caption for caption in map(compared_text, document.images) if caption and captioned]
             if "context" in evidence:
                 texts += [sentence.text for image in document.images for sentence in image.context]
             if texts and not is_foreign(document, text.language):
-                compared += [*own, *texts, PROBE]
-        read = [each for own, wanted in zip(sentences, is_read, strict=True) if wanted for each in own]
+                compared += [*document_sentences, *texts, PROBE]
+        read = [text for group, needed in zip(sentences, is_read, strict=True) if needed for text in group]
         same = self.encoder.reader is text
         captions_by = encoded_once(text, [*read, *compared] if same else compared)
         sentences_by = captions_by if same else encoded_once(self.encoder.reader, read)
         return [
-            EncodedText(document, sentences_by.encode(own) if wanted else None, captions_by.encode)
-            for document, own, wanted in zip(documents, sentences, is_read, strict=True)
+            EncodedText(document, sentences_by.encode(group) if needed else None, captions_by.encode)
+            for document, group, needed in zip(documents, sentences, is_read, strict=True)
         ]
 
     def _encode_images(self, texts: Sequence[EncodedText]) -> list[EncodedText]:
-        read = [(each.document, each.vectors) for each in texts if each.vectors is not None]
+        read = [(t.document, t.vectors) for t in texts if t.vectors is not None]
         encoded = iter(self.encoder.read_all(read) if read else ())
-        return [each if each.vectors is None else replace(each, encoded=next(encoded)) for each in texts]
+        return [t if t.vectors is None else replace(t, encoded=next(encoded)) for t in texts]
 
     def _gather(self, reader: LineReader | None, texts: Sequence[EncodedText]) -> list[DocumentEvidence]:
         from iconotext.features.ocr import with_lines
 
-        documents = [each.encoded.document if each.encoded else each.document for each in texts]
+        documents = [t.encoded.document if t.encoded else t.document for t in texts]
         gathered = gather_evidence(
             [with_lines(document, reader) for document in documents] if reader else documents,
-            [each.encoded.similarity if each.encoded else None for each in texts],
-            [each.reading(self.encoder) for each in texts],
+            [t.encoded.similarity if t.encoded else None for t in texts],
+            [t.reading(self.encoder) for t in texts],
             evidence=self.settings.evidence,
             texts=texts,
         )
         return [
-            replace(evidence, encoded=each.encoded, note=each.note(self.encoder, self.settings.evidence))
-            for evidence, each in zip(gathered, texts, strict=True)
+            replace(evidence, encoded=text.encoded, note=text.note(self.encoder, self.settings.evidence))
+            for evidence, text in zip(gathered, texts, strict=True)
         ]
 
     def _link(self, habits: Mapping[str, Habit], several: Sequence[DocumentEvidence]) -> list[Linked]:
         settings = self.settings
-        given = Habit(given=settings.habit) if settings.habit is not None else None
-        own = [given or habits.get(collection_of(each.document)) or Habit() for each in several]
+        fixed = Habit(given=settings.habit) if settings.habit is not None else None
+        used = [fixed or habits.get(collection_of(e.document)) or Habit() for e in several]
         linked = [
             replace(
                 choose_links(
-                    each.document,
+                    evidence.document,
                     weighed,
                     select=settings.select,
                     k=settings.k,
                     min_confidence=settings.min_confidence,
                     model=self.encoder.name,
                 ),
-                notes=(each.note,) if each.note else (),
+                notes=(evidence.note,) if evidence.note else (),
                 habit=habit.summary if "layout" in settings.evidence else None,
             )
-            for each, weighed, habit in zip(
-                several, weigh(several, evidence=settings.evidence, habits=own), own, strict=True
+            for evidence, weighed, habit in zip(
+                several, weigh(several, evidence=settings.evidence, habits=used), used, strict=True
             )
         ]
         if settings.relations != "none":
-            linked = self._with_relations(linked, [each.encoded for each in several])
-        return [(each, evidence.encoded) for each, evidence in zip(linked, several, strict=True)]
+            linked = self._with_relations(linked, [e.encoded for e in several])
+        return [(document, evidence.encoded) for document, evidence in zip(linked, several, strict=True)]
 
     def _with_relations(
         self, several: Sequence[LinkedDocument], encoded: Sequence[EncodedDocument | None]
@@ -198,26 +198,26 @@ class LinkingRun:
         model = self.relation_model()
         # Pictures count only if their features come from the relation model's own backbone.
         same = self.encoder.image_source.name == model.backbones["image"]
-        pooled = [each.pooled if each and same else {} for each in encoded]
+        pooled = [e.pooled if e and same else {} for e in encoded]
         return with_relations(list(zip(several, pooled, strict=True)), model)
 
     def _explain(self, several: Sequence[Linked]) -> list[LinkedDocument]:
         from iconotext.decide.explanation import explained
 
-        return [explained(each, seen) if seen and self.settings.explain else each for each, seen in several]
+        return [explained(d, encoded) if encoded and self.settings.explain else d for d, encoded in several]
 
     def _add_places(self, texts: Sequence[EncodedText]) -> list[EncodedText]:
         kinds = [kind for kind in self.settings.evidence if kind in ("caption", "reference")]
-        readings = [each.reading(self.encoder) for each in texts]
-        known = text_evidence(texts, readings, evidence=kinds)
+        readings = [t.reading(self.encoder) for t in texts]
+        from_texts = text_evidence(texts, readings, evidence=kinds)
         gathered = gather_evidence(
-            [each.document for each in texts], [None] * len(texts), readings, evidence=kinds, texts=known
+            [t.document for t in texts], [None] * len(texts), readings, evidence=kinds, texts=from_texts
         )
         places = places_by_evidence(gathered, evidence=kinds) if kinds else [None] * len(texts)
         matches = self._caption_matches(gathered, readings) if "caption" in kinds else [None] * len(texts)
         return [
-            replace(new if new.size <= MAX_STORED else old, encode=None, places=place, matches=own)
-            for old, new, place, own in zip(texts, known, places, matches, strict=True)
+            replace(new if new.size <= MAX_STORED else old, encode=None, places=place, matches=match)
+            for old, new, place, match in zip(texts, from_texts, places, matches, strict=True)
         ]
 
     def _caption_matches(
@@ -225,9 +225,9 @@ class LinkingRun:
     ) -> list[NDArray[np.float64] | None]:
         """Return ``EncodedText.matches``; the decoys come from the document that stands half the collection away."""
         collections: dict[str, list[int]] = {}
-        for number, each in enumerate(gathered):
-            if each.features.get("caption"):
-                collections.setdefault(collection_of(each.document), []).append(number)
+        for number, item in enumerate(gathered):
+            if item.features.get("caption"):
+                collections.setdefault(collection_of(item.document), []).append(number)
         other = {
             number: numbers[(place + len(numbers) // 2) % len(numbers)]
             for numbers in collections.values()
@@ -237,8 +237,8 @@ class LinkingRun:
         decoys = [_with_captions_of(gathered[number].sound, gathered[donor].sound) for number, donor in other.items()]
         evidence = gather_evidence(decoys, [None] * len(decoys), [readings[n] for n in other], evidence=["caption"])
         own, others = caption_matches([gathered[number] for number in other]), caption_matches(evidence)
-        both = dict(zip(other, map(np.stack, zip(own, others, strict=True)), strict=True))
-        return [both.get(number) for number in range(len(gathered))]
+        stacked = dict(zip(other, map(np.stack, zip(own, others, strict=True)), strict=True))
+        return [stacked.get(number) for number in range(len(gathered))]
 
 
 def habits_of(
@@ -255,20 +255,20 @@ def habits_of(
     """
     placed: dict[str, list[tuple[str, PlaceEvidence, Document | None]]] = {}
     matches: dict[str, list[NDArray[np.float64]]] = {}
-    for each in documents:
-        if isinstance(each, EncodedText):
-            document, name = each.document, collection_of(each.document)
-            if each.places is not None:
+    for item in documents:
+        if isinstance(item, EncodedText):
+            document, name = item.document, collection_of(item.document)
+            if item.places is not None:
                 edited = document if document.id in judged else None
-                placed.setdefault(name, []).append((document.id, each.places, edited))
-            if each.matches is not None:
-                matches.setdefault(name, []).append(each.matches)
+                placed.setdefault(name, []).append((document.id, item.places, edited))
+            if item.matches is not None:
+                matches.setdefault(name, []).append(item.matches)
     if silent is None:
         silent = {name: silent_share(*np.concatenate(several, axis=1)) for name, several in matches.items()}
     habits = {}
     for name in {**placed, **matches}:
         share = silent.get(name, 0.0)
-        places = [(key, _judged(own.mixed(share), document, judged)) for key, own, document in placed.get(name, ())]
+        places = [(key, _judged(habit.mixed(share), document, judged)) for key, habit, document in placed.get(name, ())]
         habits[name] = replace(infer_habit(places), judged=judged, silent=share)
     return habits
 
@@ -307,15 +307,15 @@ def apply(work: Callable[[Sequence[T]], Sequence[R]], batch: Sequence[T | Failur
     If ``work`` raises an error of ours, it is applied to one document at a time, so that only those that fail alone
     become a ``Failure``, with the file of the document or else its id.
     """
-    sound = [each for each in batch if not isinstance(each, Failure)]
+    sound = [item for item in batch if not isinstance(item, Failure)]
     try:
         results: Iterator[Any] = iter(work(sound) if sound else ())
     except IconotextError as error:
         if len(sound) > 1:
-            return [result for each in batch for result in apply(work, [each])]
+            return [result for item in batch for result in apply(work, [item])]
         document = _document(sound[0])
         results = iter([Failure(Path(document.source or document.id), error)])
-    return [each if isinstance(each, Failure) else next(results) for each in batch]
+    return [item if isinstance(item, Failure) else next(results) for item in batch]
 
 
 def _ahead(
@@ -329,17 +329,17 @@ def _ahead(
 def _batches(items: Iterable[T | Failure]) -> Iterator[list[T | Failure]]:
     """Group items into batches, in order; each batch has at least one item."""
     batch: list[T | Failure] = []
-    size, held, enough = 0, 0, FIRST_BATCH
+    size, batch_bytes, enough = 0, 0, FIRST_BATCH
     for item in items:
         batch.append(item)
         size += 1
         if not isinstance(item, Failure):
             document = _document(item)
             size += len(document.sentences) + IMAGE_SIZE * len(document.images)
-            held += sum(len(image.file) for image in document.images if isinstance(image.file, bytes))
-        if size >= enough or held >= MAX_BATCH_BYTES:
+            batch_bytes += sum(len(image.file) for image in document.images if isinstance(image.file, bytes))
+        if size >= enough or batch_bytes >= MAX_BATCH_BYTES:
             yield batch
-            batch, size, held, enough = [], 0, 0, min(2 * enough, MAX_BATCH)
+            batch, size, batch_bytes, enough = [], 0, 0, min(2 * enough, MAX_BATCH)
     if batch:
         yield batch
 

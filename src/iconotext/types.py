@@ -282,20 +282,20 @@ class LinkedDocument:
 
 
 def _parts(
-    name: str, given: Iterable[Any], kind: type[Part], made: Mapping[type, Callable[[Any], Part]]
+    name: str, values: Iterable[Any], kind: type[Part], converters: Mapping[type, Callable[[Any], Part]]
 ) -> tuple[Part, ...]:
     """Convert sentences or images that were given as plain texts or file names."""
-    if isinstance(given, tuple) and all(isinstance(each, kind) for each in given):
-        return given
-    if isinstance(given, (str, bytes, Path)):
-        raise TypeError(f"{name} is a list of them, not {type(given).__name__}: put it into [ ]")
+    if isinstance(values, tuple) and all(isinstance(value, kind) for value in values):
+        return values
+    if isinstance(values, (str, bytes, Path)):
+        raise TypeError(f"{name} is a list of them, not {type(values).__name__}: put it into [ ]")
     parts = []
-    for each in given:
-        make = next((made[known] for known in made if isinstance(each, known)), None)
-        if make is None and not isinstance(each, kind):
-            wanted = " or ".join(known.__name__ for known in (kind, *made))
-            raise TypeError(f"{name}: each one is {wanted}, not {type(each).__name__}")
-        parts.append(make(each) if make else each)
+    for item in values:
+        make = next((converters[cls] for cls in converters if isinstance(item, cls)), None)
+        if make is None and not isinstance(item, kind):
+            expected = " or ".join(cls.__name__ for cls in (kind, *converters))
+            raise TypeError(f"{name}: each one is {expected}, not {type(item).__name__}")
+        parts.append(make(item) if make else item)
     return tuple(parts)
 
 

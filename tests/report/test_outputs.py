@@ -70,7 +70,7 @@ def test_another_package_adds_an_output(linked, tmp_path, picture):
 
 def test_an_output_that_is_no_text_needs_a_file(linked, tmp_path):
     with pytest.raises(OutputError, match="parquet is no text"):
-        output_named("parquet").pieces([linked], tmp_path)
+        output_named("parquet").text_parts([linked], tmp_path)
     with pytest.raises(SettingError, match="nothing: not a format of links; there are html, json, "):
         output_named("nothing")
     assert [output_named(output.name) for output in OUTPUTS] == list(OUTPUTS)

@@ -59,14 +59,14 @@ LOWEST = 6
 Box = tuple[float, float, float, float]
 
 
-def document(given: DoclingDocument, path: Path | str, settings: ReadSettings | None = None) -> Document:
+def document(source: DoclingDocument, path: Path | str, settings: ReadSettings | None = None) -> Document:
     """Convert a docling document for linking: its running text, headings, lists, tables and pictures.
 
     Formulas, code, and headers and footers of pages are left out. A picture comes from its ``image``; if it has none,
     it is cut out of the image of its page.
 
     Args:
-        given: The document. It is not changed.
+        source: The document. It is not changed.
         path: Its JSON file; paths of pictures are relative to it, and must not leave its folder.
 
     Returns:
@@ -78,39 +78,39 @@ def document(given: DoclingDocument, path: Path | str, settings: ReadSettings | 
     settings, path = settings or ReadSettings(), Path(path)
     within = settings.root or path.parent
     try:
-        walk = _Walk(given, Addresses(path, within, settings), path.parent)
+        walk = _Walk(source, Addresses(path, within, settings), path.parent)
         flow = Flow(walk.blocks, walk.title)
     except (AttributeError, IndexError, RecursionError, RuntimeError, ValueError) as error:
         raise DocumentError(f"{path}: its references lead nowhere, or in a circle: {error}") from error
-    made = assemble(flow, path=path, identifier=given.name or path.stem, within=within, settings=settings)
+    assembled = assemble(flow, path=path, identifier=source.name or path.stem, within=within, settings=settings)
     refs = {
-        "sentences": [list(sentence.targets) for sentence in made.sentences],
-        "pictures": [list(image.anchors) for image in made.images],
+        "sentences": [list(sentence.targets) for sentence in assembled.sentences],
+        "pictures": [list(image.anchors) for image in assembled.images],
     }
     # References are kept as targets and anchors, which must not count as evidence.
     return replace(
-        made,
-        sentences=tuple(replace(sentence, targets=()) for sentence in made.sentences),
-        images=tuple(replace(image, anchors=()) for image in made.images),
-        meta={**made.meta, "docling": refs},
+        assembled,
+        sentences=tuple(replace(sentence, targets=()) for sentence in assembled.sentences),
+        images=tuple(replace(image, anchors=()) for image in assembled.images),
+        meta={**assembled.meta, "docling": refs},
     )
 
 
 class _Walk:
     """The blocks of a docling document in reading order; each has the references of its items as targets."""
 
-    def __init__(self, given: DoclingDocument, addresses: Addresses, folder: Path) -> None:
-        self._given, self._addresses, self._folder = given, addresses, folder
+    def __init__(self, source: DoclingDocument, addresses: Addresses, folder: Path) -> None:
+        self._given, self._addresses, self._folder = source, addresses, folder
         self._pages: dict[int, Any] = {}
         self.blocks: list[Block] = []
         self.title: str | None = None
-        of_tables = {ref.cref for table in given.tables for ref in table.captions}
-        captions = of_tables | {ref.cref for picture in given.pictures for ref in picture.captions}
+        of_tables = {ref.cref for table in source.tables for ref in table.captions}
+        captions = of_tables | {ref.cref for picture in source.pictures for ref in picture.captions}
         inline: dict[str, Block] = {}  # the block of a group of items on one line
-        for item, _ in given.iterate_items(with_groups=True):
+        for item, _ in source.iterate_items(with_groups=True):
             parent = item.parent.cref if item.parent else ""
             if isinstance(item, InlineGroup):
-                above = item.parent.resolve(given) if item.parent else None
+                above = item.parent.resolve(source) if item.parent else None
                 inline[item.self_ref] = Block(kind="item" if isinstance(above, ListItem) else "paragraph")
                 self.blocks.append(inline[item.self_ref])
             elif isinstance(item, PictureItem):
@@ -216,7 +216,7 @@ def _extend(block: Block, text: str, ref: str) -> None:
         block.text += text
 
 
-def add_links(given: DoclingDocument, linked: LinkedDocument) -> None:
+def add_links(source: DoclingDocument, linked: LinkedDocument) -> None:
     """Write the links of pictures into a docling document, replacing those of an earlier call.
 
     - ``references`` of a picture: the texts with its sentences, most confident first, after existing references;
@@ -224,14 +224,14 @@ def add_links(given: DoclingDocument, linked: LinkedDocument) -> None:
     - ``meta``: the links in ``iconotext__links``, each with ``text``, ``refs``, ``confidence`` and ``relations``.
 
     Args:
-        given: The document; it is changed.
+        source: The document; it is changed.
         linked: The linked result of ``document(given, ...)``.
 
     Raises:
         DocumentError: ``linked`` belongs to another document.
     """
     refs = linked.document.meta.get("docling")
-    by_ref = {picture.self_ref: picture for picture in given.pictures}
+    by_ref = {picture.self_ref: picture for picture in source.pictures}
     if not isinstance(refs, Mapping) or any(of[0] not in by_ref for of in refs["pictures"]):
         raise DocumentError(f"{linked.document.id}: not made of this document of docling")
     by_image = links_by_image(linked)
@@ -251,7 +251,7 @@ def add_links(given: DoclingDocument, linked: LinkedDocument) -> None:
         if captions and not picture.captions:
             picture.captions = [RefItem(cref=caption) for caption in captions]
             for caption in picture.captions:
-                _label(caption.resolve(given))
+                _label(caption.resolve(source))
 
 
 class LinkPictures:
@@ -292,11 +292,11 @@ class LinkPictures:
 
 def _write(picture: PictureItem, links: list[dict[str, Any]]) -> None:
     meta = picture.meta or PictureMeta()
-    before = {ref for each in meta.get_custom_part().get(OURS, ()) for ref in each["refs"]}
-    others = [ref for ref in picture.references if ref.cref not in before]
-    present = {ref.cref for ref in others}
-    new = dict.fromkeys(ref for each in links for ref in each["refs"] if ref not in present)
-    picture.references = [*others, *(RefItem(cref=ref) for ref in new)]
+    before = {ref for entry in meta.get_custom_part().get(OURS, ()) for ref in entry["refs"]}
+    foreign = [ref for ref in picture.references if ref.cref not in before]
+    present = {ref.cref for ref in foreign}
+    new = dict.fromkeys(ref for entry in links for ref in entry["refs"] if ref not in present)
+    picture.references = [*foreign, *(RefItem(cref=ref) for ref in new)]
     if links or before:
         meta.set_custom_field(namespace="iconotext", name="links", value=links)
         picture.meta = meta

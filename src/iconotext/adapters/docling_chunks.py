@@ -67,17 +67,17 @@ class PictureChunker(BaseChunker):
         """
         linked = self._linker.link(document(dl_doc, self.folder / f"{dl_doc.name}.json"))
         refs = linked.document.meta["docling"]
-        for each in chunks(linked, self.words):
-            names = [name for of in refs["sentences"][each.first : each.last + 1] for name in of]
-            names += [refs["pictures"][image.image][0] for image in each.images]
+        for chunk in chunks(linked, self.words):
+            names = [name for of in refs["sentences"][chunk.first : chunk.last + 1] for name in of]
+            names += [refs["pictures"][image.image][0] for image in chunk.images]
             items = [RefItem(cref=name).resolve(dl_doc) for name in dict.fromkeys(names)]
             yield PictureChunk(
-                text=each.text or "\n".join(filter(None, (image.caption for image in each.images))),
+                text=chunk.text or "\n".join(filter(None, (image.caption for image in chunk.images))),
                 meta=PictureMeta(
                     doc_items=[item for item in items if isinstance(item, DocItem)],
-                    headings=list(each.headings) or None,
+                    headings=list(chunk.headings) or None,
                     origin=dl_doc.origin,
-                    pictures=list(_pictures(each, refs["pictures"])),
+                    pictures=list(_pictures(chunk, refs["pictures"])),
                 ),
             )
 

@@ -93,23 +93,23 @@ class PictureConverter:
         """
         self.warm_up()
         assert self._linker is not None  # warm_up sees to it
-        given: dict[Path, dict[str, Any]] = {Path(source): {} for source in sources or ()}
-        for each in documents or ():
-            path = each.meta.get("file_path")
+        meta_of: dict[Path, dict[str, Any]] = {Path(source): {} for source in sources or ()}
+        for document in documents or ():
+            path = document.meta.get("file_path")
             if not path:
-                raise DocumentError(f"document {each.id}: its meta has no file_path, so its pictures are nowhere")
-            given.setdefault(Path(path), each.meta)
+                raise DocumentError(f"document {document.id}: its meta has no file_path, so its pictures are nowhere")
+            meta_of.setdefault(Path(path), document.meta)
         chunks: list[Document] = []
         failures: list[str] = []
-        for linked in self._linker.link_all(read_all(given)):
+        for linked in self._linker.link_all(read_all(meta_of)):
             if isinstance(linked, Failure):
                 failures.append(str(linked.error))
                 logger.warning("left out: %s", linked.error)
                 continue
             source = linked.document.source
-            more = given.get(source, {}) if source is not None else {}
-            for each in _documents(linked, self.words):
-                chunks.append(replace(each, meta={**more, **each.meta}))
+            more = meta_of.get(source, {}) if source is not None else {}
+            for document in _documents(linked, self.words):
+                chunks.append(replace(document, meta={**more, **document.meta}))
         return {"documents": chunks, "failures": failures}
 
 
@@ -158,7 +158,7 @@ class PicturePlacer:
 
 
 def _chunk(document: Document) -> Chunk:
-    row = {each.name: document.meta.get(each.name) for each in fields(Chunk)} | {"text": document.content or ""}
+    row = {f.name: document.meta.get(f.name) for f in fields(Chunk)} | {"text": document.content or ""}
     try:
         chunk = of_row(row, Path(), ReadSettings())
     except ValueError as error:

@@ -46,16 +46,16 @@ def nodes(linked: LinkedDocument, words: int = CHUNK_WORDS, context_words: int =
     images: dict[int, ImageNode] = {}
     homes: dict[int, list[tuple[float, TextNode, ChunkImage]]] = {}
     for chunk, text in zip(cut, texts, strict=True):
-        for each in chunk.images:
-            homes.setdefault(each.image, []).append((each.confidence or 0.0, text, each))
+        for entry in chunk.images:
+            homes.setdefault(entry.image, []).append((entry.confidence or 0.0, text, entry))
     for number, chunks in sorted(homes.items()):
-        _, parent, home = max(chunks, key=lambda each: each[0])
-        others = [text.node_id for _, text, _ in chunks if text is not parent]
-        image = images[number] = _image_node(linked, home, context_words, others)
+        _, parent, home = max(chunks, key=lambda chunk: chunk[0])
+        other_ids = [text.node_id for _, text, _ in chunks if text is not parent]
+        image = images[number] = _image_node(linked, home, context_words, other_ids)
         image.relationships[NodeRelationship.PARENT] = parent.as_related_node_info()
     for chunk, text in zip(cut, texts, strict=True):
         if chunk.images:
-            children = [images[each.image].as_related_node_info() for each in chunk.images]
+            children = [images[image.image].as_related_node_info() for image in chunk.images]
             text.relationships[NodeRelationship.CHILD] = children
     for before, after in pairwise(texts):
         before.relationships[NodeRelationship.NEXT] = after.as_related_node_info()
@@ -98,9 +98,7 @@ def _image_node(linked: LinkedDocument, home: ChunkImage, words: int, also_in: l
         "also_in": also_in[0] if also_in else None,
         "caption": context.caption,
         "alt": context.alt,
-        "linked": json_text(
-            [[each.text, each.confidence] for each in context.sentences if each.confidence is not None]
-        ),
+        "linked": json_text([[s.text, s.confidence] for s in context.sentences if s.confidence is not None]),
     }
     return ImageNode(
         id_=stable_id(linked.document, f"image-{home.image}"),
@@ -128,27 +126,27 @@ def place(
     Returns:
         As ``Linker.place``; ``iconotext.place.output.markdown`` writes it.
     """
-    found: dict[str, BaseNode] = {}
-    for each in response.source_nodes:
-        found[each.node.node_id] = each.node
-        for child in each.node.child_nodes or ():
+    by_id: dict[str, BaseNode] = {}
+    for scored in response.source_nodes:
+        by_id[scored.node.node_id] = scored.node
+        for child in scored.node.child_nodes or ():
             node = docstore.get_document(child.node_id, raise_error=False) if docstore is not None else None
             if node is not None:
-                found[node.node_id] = node
-    images = [_image(node) for node in found.values() if isinstance(node, ImageNode)]
+                by_id[node.node_id] = node
+    images = [_image(node) for node in by_id.values() if isinstance(node, ImageNode)]
     return linker.place(response.response or "", images, settings)
 
 
 def _image(node: ImageNode) -> Image:
-    known = node.metadata
+    metadata = node.metadata
     file = Path(node.image_path) if node.image_path else b64decode(node.image) if node.image else None
     return Image(
-        source=known["source"],
+        source=metadata["source"],
         file=file,
-        alt=known["alt"],
-        caption=known["caption"],
-        problem=known["problem"],
-        context=tuple(LinkedSentence(text, confidence) for text, confidence in parse_json(known["linked"])),
+        alt=metadata["alt"],
+        caption=metadata["caption"],
+        problem=metadata["problem"],
+        context=tuple(LinkedSentence(text, confidence) for text, confidence in parse_json(metadata["linked"])),
     )
 
 
@@ -176,21 +174,21 @@ class PictureNodeParser(NodeParser):
         return Linker.load(self.model)
 
     def _parse_nodes(self, nodes: Sequence[BaseNode], show_progress: bool = False, **kwargs: Any) -> list[BaseNode]:
-        return [made for first in _one_a_file(nodes) for made in self._nodes_of(first)]
+        return [node for first in _one_a_file(nodes) for node in self._nodes_of(first)]
 
-    def _nodes_of(self, given: BaseNode) -> Iterator[BaseNode]:
-        for node in nodes(self.linker.link(_file(given)), self.words, self.context_words):
-            node.relationships[NodeRelationship.SOURCE] = given.as_related_node_info()
+    def _nodes_of(self, source: BaseNode) -> Iterator[BaseNode]:
+        for node in nodes(self.linker.link(_file(source)), self.words, self.context_words):
+            node.relationships[NodeRelationship.SOURCE] = source.as_related_node_info()
             yield node
 
 
-def _one_a_file(given: Sequence[BaseNode]) -> list[BaseNode]:
-    return list({_file(node): node for node in reversed(given)}.values())[::-1]
+def _one_a_file(sources: Sequence[BaseNode]) -> list[BaseNode]:
+    return list({_file(node): node for node in reversed(sources)}.values())[::-1]
 
 
-def _file(given: BaseNode) -> Path:
+def _file(node: BaseNode) -> Path:
     """The file of a loaded document; ``DocumentError`` if it is not given."""
-    path = given.metadata.get("file_path")
+    path = node.metadata.get("file_path")
     if not path:
-        raise DocumentError(f"document {given.node_id}: its metadata has no file_path, so its pictures are nowhere")
+        raise DocumentError(f"document {node.node_id}: its metadata has no file_path, so its pictures are nowhere")
     return Path(path)

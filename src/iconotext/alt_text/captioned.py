@@ -105,8 +105,8 @@ def checked(
         if reason is not None:
             yield Refused(prompt.id, about.source, reason, text)
             continue
-        surest = sorted(about.sentences, key=lambda each: (-(each.confidence or 0.0), each.sentence))
-        quotes = tuple(Quote(**{f.name: getattr(each, f.name) for f in fields(Quote)}) for each in surest)
+        surest = sorted(about.sentences, key=lambda s: (-(s.confidence or 0.0), s.sentence))
+        quotes = tuple(Quote(**{f.name: getattr(s, f.name) for f in fields(Quote)}) for s in surest)
         yield Draft(
             prompt.id, place, sha256, about.image, about.source, text, True, about.confidence or 0.0, quotes,
             caption=about.caption, model=model,

@@ -300,7 +300,7 @@ class Captioner:
 
     def _lookup(self, host: str, port: int) -> str:
         try:
-            addresses = [str(each[4][0]) for each in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+            addresses = [str(entry[4][0]) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
         except (OSError, UnicodeError) as error:
             raise self._error(f"the name {host} cannot be looked up") from error
         if not self.is_remote and not all(map(is_loopback, addresses)):

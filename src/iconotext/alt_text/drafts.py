@@ -97,13 +97,13 @@ def _draft(row: Any, where: str) -> Draft:
 
 def chosen(drafts: Sequence[Draft], ids: Iterable[str]) -> list[Draft]:
     """Return the drafts with these ids, all if there are no ids; ``SettingError`` for an unknown id."""
-    wanted = list(ids)
-    unknown = sorted(set(wanted) - {draft.id for draft in drafts})
+    requested = list(ids)
+    unknown = sorted(set(requested) - {draft.id for draft in drafts})
     if unknown:
         raise SettingError(
             f"no draft is called {', '.join(unknown)}; there are {', '.join(d.id for d in drafts) or 'none'}"
         )
-    return [draft for draft in drafts if not wanted or draft.id in wanted]
+    return [draft for draft in drafts if not requested or draft.id in requested]
 
 
 def row(draft: Draft) -> dict[str, Any]:

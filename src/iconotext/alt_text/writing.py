@@ -195,15 +195,15 @@ def _tags(text: str, opening: re.Pattern[str], over: bool) -> Iterator[Gap]:
 def _tag(text: str, begin: int, name: str, over: bool) -> tuple[Gap | None, int]:
     """Return the gap in a tag whose name ends at ``begin``, and where to continue."""
     gap: Gap | None = Gap(begin, begin, "attribute", f' {name}="', '"')
-    named, has_role, at = False, False, begin
+    has_name, has_role, at = False, False, begin
     while (attribute := NAME.match(text, at)) is not None:
         at = attribute.end()
         value = _value(text, at) if attribute[2] else (at, at)
         if value is None:
             return None, begin  # an unclosed quote: not a tag
         has_role |= attribute[1].lower() == "role"
-        if attribute[1].lower() == name and not named:
-            named = True
+        if attribute[1].lower() == name and not has_name:
+            has_name = True
             gap = _named(text, attribute, value, over)
         at = value[1] + (attribute[2] is not None and text[value[1] : value[1] + 1] in ('"', "'"))
     if gap is not None and not has_role:
@@ -322,9 +322,9 @@ def insert_alts(
         _check(path, _read(copy, settings), _expected(before, {n: texts[gap_of[n]] for n in alts}))
     changes = []
     for p, part in enumerate(parts):
-        own = {n: text for (q, n), text in texts.items() if q == p}
-        if own:
-            changed = part.with_texts(own)[len(part.mark) :].decode(part.codec)
+        part_texts = {n: text for (q, n), text in texts.items() if q == p}
+        if part_texts:
+            changed = part.with_texts(part_texts)[len(part.mark) :].decode(part.codec)
             changes.append((part.name, part.text, changed))
     return Inserted(result, tuple(changes))
 
@@ -370,9 +370,9 @@ def _written(data: bytes, parts: list[Part], texts: Mapping[tuple[int, int], str
     """Return the file with texts in some gaps, keyed by number of part and gap."""
     changed: dict[str, bytes] = {}
     for p, part in enumerate(parts):
-        own = {n: text for (q, n), text in texts.items() if q == p}
-        if own:
-            changed[part.name] = part.with_texts(own)
+        part_texts = {n: text for (q, n), text in texts.items() if q == p}
+        if part_texts:
+            changed[part.name] = part.with_texts(part_texts)
     if not changed:
         return data
     return changed[""] if "" in changed else replace_members(data, changed)
@@ -417,7 +417,7 @@ def _check(path: Path, read: list[Flow], expected: list[Flow]) -> None:
     if _changed(read, _without_place) == _changed(expected, _without_place):
         return
     pairs = zip(_images(read), _images(expected), strict=False)
-    name = next((f" ({wanted.sources[0]:.80})" for got, wanted in pairs if got.alt != wanted.alt), "")
+    name = next((f" ({expected.sources[0]:.80})" for got, expected in pairs if got.alt != expected.alt), "")
     raise DocumentError(f"{path}: with such a text{name} it would read differently: write it by hand")
 
 

@@ -180,19 +180,19 @@ def series(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
 
 def caption(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
     if picture.alt and picture.caption:
-        own = words(picture.alt)
-        if same(own, words(picture.caption)) or same(own, words(without_label(picture.caption))):
+        alt_words = words(picture.alt)
+        if same(alt_words, words(picture.caption)) or same(alt_words, words(without_label(picture.caption))):
             return "the alternative text says the caption again: say what is to be seen, which the caption does not"
     return None
 
 
 def sentence(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
-    own = words(picture.alt or "")
-    if len(own) < 2:
+    alt_words = words(picture.alt or "")
+    if len(alt_words) < 2:
         return None
     for beside in sentences(picture.beside):
         other = words(beside)
-        if other == own or (len(own) >= FEW and same(own, other)):
+        if other == alt_words or (len(alt_words) >= FEW and same(alt_words, other)):
             text = quoted(beside)
             return f"the alternative text says again what stands beside it, {text}: say what is to be seen instead"
     return None

@@ -144,8 +144,8 @@ def read_baseline(path: Path) -> frozenset[str]:
         read: Any = parse_json(path.read_text(encoding="utf-8"))
         if read["version"] != BASELINE_VERSION:
             raise SettingError(f"{path}: a baseline of another version of iconotext: write it anew")
-        fingerprints = [each["fingerprint"] for each in read["findings"]]
-        if not all(isinstance(each, str) for each in fingerprints):
+        fingerprints = [finding["fingerprint"] for finding in read["findings"]]
+        if not all(isinstance(text, str) for text in fingerprints):
             raise TypeError
     except FileNotFoundError as error:
         raise SettingError(f"{path}: no such baseline: write it first") from error
@@ -160,12 +160,12 @@ def write_baseline(findings: Iterable[Finding], path: Path, root: Path) -> None:
     """Write findings as a baseline, one per line so that changes are easy to read; replaces an old one."""
     rows = [
         {
-            "path": encodable(repository_path(each.place.path, root) or each.place.path),
-            "rule": each.rule,
-            "about": encodable(each.source),
-            "fingerprint": each.fingerprint,
+            "path": encodable(repository_path(finding.place.path, root) or finding.place.path),
+            "rule": finding.rule,
+            "about": encodable(finding.source),
+            "fingerprint": finding.fingerprint,
         }
-        for each in findings
+        for finding in findings
     ]
     rows.sort(key=lambda row: (row["path"], row["rule"], row["about"], row["fingerprint"]))
     lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
@@ -178,7 +178,7 @@ def finding_lines(findings: Iterable[Finding]) -> Iterator[str]:
         if number:
             yield ""
         yield readable(path)
-        yield from _aligned([(_where(each), each.severity, each.rule, readable(each.message)) for each in group])
+        yield from _aligned([(_where(f), f.severity, f.rule, readable(f.message)) for f in group])
 
 
 def _where(finding: Finding) -> str:

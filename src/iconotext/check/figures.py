@@ -138,8 +138,8 @@ def missing(reference: Reference, page: Page, settings: CheckSettings) -> str | 
         return f"no figure has the name {quoted(name)} to which the text refers: name the right one"
     if reference.label is None:
         return None
-    own = number(reference.label)
-    return None if _elsewhere(page, own) else f"there is no {reference.source}: add the figure, or name the right one"
+    n = number(reference.label)
+    return None if _elsewhere(page, n) else f"there is no {reference.source}: add the figure, or name the right one"
 
 
 def _is_there(family: str, label: str, page: Page) -> bool:
@@ -165,11 +165,11 @@ def _peers(page: Page) -> dict[Number, set[int]]:
 def leads_elsewhere(reference: Reference, page: Page, settings: CheckSettings) -> str | None:
     if reference.label is None or reference.target is None:
         return None
-    there = [label for picture in page.named.get(reference.target, ()) for label in picture.labels]
-    numbers = {number(label) for label in there if label.family == reference.label.family}
+    labels = [label for picture in page.named.get(reference.target, ()) for label in picture.labels]
+    numbers = {number(label) for label in labels if label.family == reference.label.family}
     if not numbers or number(reference.label) in numbers:
         return None
-    return f"{quoted(reference.source)} leads to {shown(there[0])}: correct the number or the link"
+    return f"{quoted(reference.source)} leads to {shown(labels[0])}: correct the number or the link"
 
 
 def _is_headed(page: Page, before: Picture, picture: Picture) -> bool:
@@ -207,15 +207,15 @@ def _out_of_order(page: Page) -> dict[int, str]:
     wrong = {}
     for whole in _counts(page):
         firsts: dict[int, Picture] = {}
-        for n, own in whole:
-            firsts.setdefault(n, own)
+        for n, picture in whole:
+            firsts.setdefault(n, picture)
         count = list(firsts.items())
         rising = _rising([n for n, _ in count])
-        for at, (n, own) in enumerate(count):
+        for at, (n, picture) in enumerate(count):
             if at not in rising:
                 before = next((other for m, other in reversed(count[:at]) if m > n), None)
                 side, other = ("before", count[at + 1][1]) if before is None else ("after", before)
-                wrong[own.index] = f"{_title(own)} stands {side} {_title(other)} ({_where(page, other)})"
+                wrong[picture.index] = f"{_title(picture)} stands {side} {_title(other)} ({_where(page, other)})"
     return wrong
 
 
@@ -248,11 +248,11 @@ def _number_used_twice(page: Page) -> dict[int, Picture]:
     twice = {}
     for count in _counts(page):
         firsts: dict[int, Picture] = {}
-        for n, own in count:
-            first = firsts.setdefault(n, own)
-            texts = [unlabelled(each.caption or each.alt or "") for each in (own, first)]
-            if first is not own and not _CONTINUED.search(texts[0]) and words(texts[0]) != words(texts[1]):
-                twice[own.index] = first
+        for n, picture in count:
+            first = firsts.setdefault(n, picture)
+            texts = [unlabelled(p.caption or p.alt or "") for p in (picture, first)]
+            if first is not picture and not _CONTINUED.search(texts[0]) and words(texts[0]) != words(texts[1]):
+                twice[picture.index] = first
     return twice
 
 
@@ -270,7 +270,7 @@ def far(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
     distances = [(_words_between(page, picture, passage), passage) for passage in _mentions(page, picture)]
     if not distances:
         return None
-    apart, nearest = min(distances, key=lambda each: each[0])
+    apart, nearest = min(distances, key=lambda pair: pair[0])
     if apart <= settings.far:
         return None
     side = "after" if nearest.block < picture.block else "before"
@@ -298,17 +298,17 @@ def _first_captioned(page: Page) -> dict[tuple[bool | str, ...], Picture]:
 
 
 def same_caption(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
-    own = words(unlabelled(picture.caption or ""))
-    if sum(any(map(str.isalpha, word)) for word in own) < 2 or (not picture.labels and _is_icon(page, picture)):
+    caption = words(unlabelled(picture.caption or ""))
+    if sum(any(map(str.isalpha, word)) for word in caption) < 2 or (not picture.labels and _is_icon(page, picture)):
         return None  # "50 %", or a button below a caption
-    first = _first_captioned(page)[bool(picture.labels), *own]
+    first = _first_captioned(page)[bool(picture.labels), *caption]
     if set(first.sources) & set(picture.sources):
         return None
     together = page.pictures[first.index : picture.index + 1]
     text_between = any(first.block < passage.block < picture.block for passage in page.passages)
-    if not text_between and all(each.caption == first.caption for each in together):
+    if not text_between and all(other.caption == first.caption for other in together):
         return None  # one caption for all of them
-    if not picture.labels and (len(together) > 2 or own[0] in _SIDES or _is_headed(page, first, picture)):
+    if not picture.labels and (len(together) > 2 or caption[0] in _SIDES or _is_headed(page, first, picture)):
         return None  # pairs of pictures that are built alike, with "Before" and "After" in each
     text = quoted(picture.caption or "")
     return f"another picture ({_where(page, first)}) has the same caption {text}: say what is different"
@@ -326,8 +326,8 @@ def no_file(picture: Picture, page: Page, settings: CheckSettings) -> str | None
             return None  # of a site whose folder is not known
         beside = {Path(name).stem: name for name in page.files.names_beside(picture.source)}
         near = get_close_matches(Path(picture.source).stem, beside, n=1)
-        there = f"; there is {beside[near[0]]}" if near else ""
-        return f"the file {quoted(picture.source)} is {error}{there}" if str(error).startswith("not found") else None
+        advice = f"; there is {beside[near[0]]}" if near else ""
+        return f"the file {quoted(picture.source)} is {error}{advice}" if str(error).startswith("not found") else None
     return None
 
 
@@ -347,7 +347,7 @@ def wasteful(picture: Picture, page: Page, settings: CheckSettings) -> str | Non
     pixels = ratios[0] * ratios[-1]
     if pixels < WASTE:
         return None
-    wide, high = (round(2 * each / ratio) for each, ratio in zip(size, (ratios[0], ratios[-1]), strict=True))
+    wide, high = (round(2 * side / ratio) for side, ratio in zip(size, (ratios[0], ratios[-1]), strict=True))
     shown_at = " × ".join(str(side) for side in (width, height) if side)
     return (
         f"shown at {shown_at} pixels, but its file has {size[0]} × {size[1]} ({data_size(weight)}): "

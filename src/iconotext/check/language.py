@@ -33,8 +33,8 @@ _COMMON = {
 
 _WORDS = {language: frozenset(common.split()) for language, common in _COMMON.items()}
 _ALONE = {
-    language: own - frozenset(word for other, common in _WORDS.items() if other != language for word in common)
-    for language, own in _WORDS.items()
+    language: words - frozenset(word for other, common in _WORDS.items() if other != language for word in common)
+    for language, words in _WORDS.items()
 }
 
 _SCRIPTS = {
@@ -67,7 +67,7 @@ def other_language(text: str, language: str) -> str | None:
         return script.capitalize() if len(_LETTER.findall(text)) >= 2 * LEAST else None
     if language not in _WORDS or _ALONE[language].intersection(text_words):
         return None
-    counts = {other: len(own.intersection(text_words)) for other, own in _ALONE.items() if other != language}
+    counts = {other: len(words.intersection(text_words)) for other, words in _ALONE.items() if other != language}
     best = max(counts, key=lambda other: counts[other])
     return best if counts[best] >= LEAST else None
 
@@ -77,7 +77,7 @@ def main_language(texts: Sequence[str]) -> str | None:
     text_words = [word for text in texts for word in words(text[:2_000])][:2_000]
     if len(text_words) < 20:
         return None
-    counts = {language: sum(word in own for word in text_words) for language, own in _WORDS.items()}
+    counts = {language: sum(word in words for word in text_words) for language, words in _WORDS.items()}
     best, second = sorted(counts, key=lambda language: -counts[language])[:2]
     return best if counts[best] >= 0.15 * len(text_words) and counts[best] >= 1.5 * counts[second] else None
 

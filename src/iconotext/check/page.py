@@ -91,7 +91,7 @@ class Place:
 
     def __str__(self) -> str:
         """As in compiler messages: ``docs/a.md:12:3``."""
-        behind = [str(each) for each in (self.line, self.column) if each is not None]
+        behind = [str(number) for number in (self.line, self.column) if number is not None]
         return ":".join([self.path, *([self.inside] if self.inside and not behind else []), *behind])
 
 
@@ -259,7 +259,7 @@ class Page:
     def references(self) -> list[Reference]:
         """The references of all passages and captions, in reading order."""
         references = []
-        for passage in sorted([*self.passages, *self.captions], key=lambda each: each.block):
+        for passage in sorted([*self.passages, *self.captions], key=lambda passage: passage.block):
             linked: set[Label | None] = set()
             for text, target in passage.links:
                 label = next(iter(cited_labels(text)), None)
@@ -283,11 +283,11 @@ class Page:
     @cached_property
     def named(self) -> dict[Number | str, list[Picture]]:
         """Number or identifier to the pictures that have it, in reading order."""
-        named: dict[Number | str, list[Picture]] = defaultdict(list)
+        by_name: dict[Number | str, list[Picture]] = defaultdict(list)
         for picture in self.pictures:
             for name in picture.names:
-                named[name].append(picture)
-        return named
+                by_name[name].append(picture)
+        return by_name
 
     @cached_property
     def headed(self) -> set[Number]:
@@ -322,8 +322,8 @@ class Page:
         """Return where a passage that begins at ``at`` has a reference; ``at`` if it is not seen there."""
         if not isinstance(subject, Reference) or self.text is None:
             return at
-        written = subject.target or (subject.label.number if subject.label else "")
-        pattern = re.compile(rf"(?<![\w.]){re.escape(written)}(?!\w|\.\d)", re.IGNORECASE)
+        target = subject.target or (subject.label.number if subject.label else "")
+        pattern = re.compile(rf"(?<![\w.]){re.escape(target)}(?!\w|\.\d)", re.IGNORECASE)
         match = pattern.search(self.text, at, min(end, at + 3 * len(subject.passage.text) + 200))
         return match.start() if match else at
 
@@ -341,7 +341,7 @@ class Page:
     @cached_property
     def words_before(self) -> list[int]:
         """The number of words before each block, and of all words."""
-        blocks = [each.block for each in self.passages] + [each.block for each in self.pictures]
+        blocks = [passage.block for passage in self.passages] + [picture.block for picture in self.pictures]
         counts = [0] * (max(blocks, default=-1) + 1)
         for passage in self.passages:
             counts[passage.block] += len(_WORD.findall(passage.text))

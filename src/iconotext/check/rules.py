@@ -48,13 +48,13 @@ class Finding:
 
 def fingerprinted(findings: Iterable[Finding], root: Path) -> Iterator[Finding]:
     """Set the fingerprints of findings; findings that are otherwise equal are numbered in reading order."""
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for finding in findings:
         path = repository_path(finding.place.path, root) or finding.place.path
         parts = (path, finding.place.part, finding.rule, finding.source, finding.alt)
         like = hashlib.sha256(repr(parts).encode(errors="surrogatepass")).hexdigest()[:24]
-        seen[like] += 1
-        yield replace(finding, fingerprint=f"{like}/{seen[like]}")
+        counts[like] += 1
+        yield replace(finding, fingerprint=f"{like}/{counts[like]}")
 
 
 Subject = Picture | Reference
@@ -167,14 +167,14 @@ class CheckSettings(BaseModel):
     def chosen(self) -> list[Rule]:
         """The rules to apply, in the order of the table."""
 
-        def named(rule: Rule, names: tuple[str, ...]) -> bool:
+        def is_named(rule: Rule, names: tuple[str, ...]) -> bool:
             return rule.name in names or rule.group in names
 
         return [
             rule
             for rule in all_rules().values()
-            if not named(rule, self.skip)
-            and (named(rule, self.rules) if self.rules else rule.default)
+            if not is_named(rule, self.skip)
+            and (is_named(rule, self.rules) if self.rules else rule.default)
             and (rule.default or rule.name in self.rules)
         ]
 
@@ -189,15 +189,15 @@ def broken_rules(page: Page, settings: CheckSettings) -> Iterator[tuple[Subject,
     subjects: list[Subject] = sorted([*page.pictures, *page.references], key=lambda subject: subject.block)
     for subject in subjects:
         about = "picture" if isinstance(subject, Picture) else "reference"
-        done: set[str] = set()
+        groups: set[str] = set()
         for rule in chosen:
-            if rule.about != about or rule.group in done:
+            if rule.about != about or rule.group in groups:
                 continue
             message = _message(rule, subject, page, settings)
             if message is not None:
                 yield subject, rule, message
                 if rule.alone:
-                    done.add(rule.group)
+                    groups.add(rule.group)
 
 
 def _message(rule: Rule, subject: Subject, page: Page, settings: CheckSettings) -> str | None:
@@ -211,8 +211,8 @@ def _message(rule: Rule, subject: Subject, page: Page, settings: CheckSettings) 
 
 def repository_root() -> Path:
     """Return the working folder, or its nearest parent that is a Git repository."""
-    here = Path.cwd()
-    return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
+    current = Path.cwd()
+    return next((folder for folder in (current, *current.parents) if (folder / ".git").exists()), current)
 
 
 def repository_path(path: str, root: Path) -> str | None:

@@ -34,23 +34,23 @@ READING = ("root", "include", "exclude", "max_bytes")
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the program."""
     parser = _parser()
-    given = vars(parser.parse_args(arguments))
+    options = vars(parser.parse_args(arguments))
     try:
-        settings = CheckSettings.model_validate(_of(CheckSettings, given))
-        reading = ReadSettings.model_validate(_of(ReadSettings, given))
+        settings = CheckSettings.model_validate(_of(CheckSettings, options))
+        reading = ReadSettings.model_validate(_of(ReadSettings, options))
     except ValidationError as error:
         wrong = error.errors()[0]
         name = str(wrong["loc"][0]).replace("_", "-")
         parser.error(f"argument --{name}: {wrong['input']!r}: {wrong['msg']}")
     try:
         result = audit(
-            given["paths"],
+            options["paths"],
             settings,
             reading,
-            as_json=given["json"],
-            sarif=given.get("sarif"),
-            baseline=given.get("baseline"),
-            make_baseline=given["write_baseline"],
+            as_json=options["json"],
+            sarif=options.get("sarif"),
+            baseline=options.get("baseline"),
+            make_baseline=options["write_baseline"],
             formats=READS,
         )
     except IconotextError as error:
@@ -66,8 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.exit(result.status)
 
 
-def _of(kind: type[BaseModel], given: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in given.items() if name in kind.model_fields}
+def _of(kind: type[BaseModel], options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if name in kind.model_fields}
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from iconotext.cli.common import known_errors
-from iconotext.cli.link import Paths, Run, RunSettings, linked_documents, print_pieces
+from iconotext.cli.link import Paths, Run, RunSettings, linked_documents, print_parts
 from iconotext.cli.options import Download, Fields, Force, Json, Model, Quiet, Reading, settings_options
 from iconotext.cli.output import complain, print_table, say
 from iconotext.errors import SettingError
@@ -104,7 +104,7 @@ def _write_prompts(paths: list[str], settings: RunSettings, words: int, output: 
                 yield json_text(each.row()) + "\n"
 
     if output is None:
-        print_pieces(lines())
+        print_parts(lines())
     else:
         write_text(output, lines(), force=settings.force)
         if not settings.quiet:
@@ -243,7 +243,7 @@ def _write(
             what = f"{counted(written, kind.__name__.lower())} of {counted(run.linked, 'document')}"
             say(f"Wrote {output}: {what}", err=True)
     elif as_json:
-        print_pieces(json_array(rows))
+        print_parts(json_array(rows))
     else:
         print_table(table(list(rows)))
     run.finish()

@@ -425,7 +425,7 @@ def link_file(paths: list[Path], output: Path | None, to: Output, settings: RunS
         raise OutputError(f"{output} can hold one document: name a folder for the pages of several")
     results = linked_documents(run, settings)
     if output is None:
-        print_pieces(to.pieces(results, Path()))
+        print_parts(to.text_parts(results, Path()))
         run.finish()
         return
     to.write_file(results, output, force=force, explained=settings.linking.explain)
@@ -463,11 +463,11 @@ def _documents(run: Run, reading: ReadSettings) -> Iterator[Document | Failure]:
         yield each if isinstance(each, Failure) else as_said_here(each)
 
 
-def print_pieces(pieces: Iterable[str]) -> None:
-    """Print the pieces on stdout as they come; the reader may close the pipe early."""
+def print_parts(parts: Iterable[str]) -> None:
+    """Print the parts on stdout as they come; the reader may close the pipe early."""
     from iconotext.system.files import write_error
 
-    for piece in pieces:
+    for piece in parts:
         try:
             typer.echo(piece, nl=False)
         except OSError as error:

@@ -75,9 +75,9 @@ def _encoded(photograph: str, suffix: str) -> bytes:
     from PIL import Image
 
     require("demo", purpose="the example article, which has photographs of scikit-image,")
-    found = find_spec("skimage")
+    spec = find_spec("skimage")
     file = io.BytesIO()
-    with Image.open(Path(str(found and found.origin)).parent / "data" / photograph) as image:
+    with Image.open(Path(str(spec and spec.origin)).parent / "data" / photograph) as image:
         if suffix == ".jpg":
             image.convert("RGB").save(file, "JPEG", quality=88, optimize=True)
         else:

@@ -161,8 +161,8 @@ def _pairs(documents: Iterable[Document], left_out: list[LeftOut], *, from_file:
 
 def _labels(pairs: Sequence[Pair]) -> tuple[tuple[str, ...], NDArray[np.float64]]:
     """Return the names of the relations with answers, the papers' first and in their order, and the labels."""
-    named = {name for pair in pairs for name, value in pair.relations.items() if value is not None}
-    names = tuple(in_order(named))
+    labelled = {name for pair in pairs for name, value in pair.relations.items() if value is not None}
+    names = tuple(in_order(labelled))
     values = {True: 1.0, False: 0.0, None: np.nan}
     rows = [[values[pair.relations.get(name)] for name in names] for pair in pairs]
     return names, np.array(rows, np.float64).reshape(len(pairs), len(names))

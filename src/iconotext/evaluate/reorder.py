@@ -119,11 +119,11 @@ def reorder(
     Args:
         linker: Its encoder and its evidence, of ``CONTENT``, are used.
     """
-    if told := [kind for kind in linker.settings.evidence if kind not in CONTENT]:
-        raise SettingError(f"evidence {told[0]} tells the places, which are to be found: name {', '.join(CONTENT)}")
+    if kinds := [kind for kind in linker.settings.evidence if kind not in CONTENT]:
+        raise SettingError(f"evidence {kinds[0]} tells the places, which are to be found: name {', '.join(CONTENT)}")
     unseen = UnseenImages(say, from_file=linker.encoder.image_source.from_file)
     undefined: dict[str, str] = {}
-    found: dict[str, list[tuple[float, float, float]]] = {}
+    by_rule: dict[str, list[tuple[float, float, float]]] = {}
     measured: list[tuple[str, int]] = []
     for document in documents:
         lost = displaced(document, seed=seed)
@@ -132,14 +132,14 @@ def reorder(
             continue
         orders = random_scores(document.id, draws, len(lost.position), seed=seed).argsort(axis=1)
         for rule, scores in _scores(linker, lost, unseen):
-            found.setdefault(rule, []).append(put_back(scores, lost.position, orders))
+            by_rule.setdefault(rule, []).append(put_back(scores, lost.position, orders))
         measured.append((document.id, len(lost.position)))
     unseen.finish()
     if not measured:
         reasons = ", ".join(sorted(set(undefined.values()))) or "there are none"
         raise CorpusError(f"no document can be measured ({reasons}); give a corpus as `iconotext corpus build` makes")
     names, images = zip(*measured, strict=True)
-    return Reordering(names, images, undefined, {k: np.array(v) for k, v in found.items()}, resamplings, seed)
+    return Reordering(names, images, undefined, {k: np.array(v) for k, v in by_rule.items()}, resamplings, seed)
 
 
 def displaced(document: Document, *, seed: int = 0) -> Displaced | str:
@@ -157,13 +157,15 @@ def displaced(document: Document, *, seed: int = 0) -> Displaced | str:
     order = random_scores(document.id, 1, len(document.images), seed=seed)[0].argsort()
     images = [document.images[j] for j in order]
     kept = tuple(sentence for sentence, is_text in zip(document.sentences, text, strict=True) if is_text)
-    there = tuple(replace(image, position=int(before[image.position or 0])) for image in images)
-    place = places([replace(document, sentences=kept, images=there)])
+    placed = tuple(replace(image, position=int(before[image.position or 0])) for image in images)
+    place = places([replace(document, sentences=kept, images=placed)])
     if len(set(place.position.tolist())) < 2:
         return "its pictures stand at one place"
     around = (place.rank == place.above[:, None]) | (place.rank == place.below[:, None])
     return Displaced(
-        replace(document, sentences=kept, images=tuple(map(_without_place, images)), links=None), place.position, around
+        replace(document, sentences=kept, images=tuple(map(_without_place, images)), links=None),
+        place.position,
+        around,
     )
 
 
@@ -178,27 +180,27 @@ def _scores(linker: Linker, lost: Displaced, unseen: UnseenImages) -> Iterator[t
     yield "random", np.zeros((len(texts), len(texts)))
     words = [stems(sentence.text) for sentence in document.sentences]
     near = [set().union(*(words[i] for i in np.flatnonzero(row))) for row in lost.around]
-    wanted = [stems(text) for text in texts]
-    yield "words", np.array([[len(here & own) for own in wanted] for here in near], dtype=np.float64)
+    text_stems = [stems(text) for text in texts]
+    yield "words", np.array([[len(around & own) for own in text_stems] for around in near], dtype=np.float64)
     evidence, encoder = linker.settings.evidence, linker.encoder
-    seen = tuple(kind for kind in evidence if kind != "caption")
+    image = tuple(kind for kind in evidence if kind != "caption")
     if "ocr" in evidence:
         document = with_lines(document, linker.line_reader)
     encoded = encoder.read(document) if "picture" in evidence else None
     if encoded is not None:
         unseen.see(encoded.document)
-    written = tuple(kind for kind in evidence if kind == "caption")
-    for rule, some in {"text": written, "image": seen, "both": (*seen, *written) if seen and written else ()}.items():
-        if some:
-            found = weigh_evidence(
-                lost.document if some == written else encoded.document if encoded else document,
+    text = tuple(kind for kind in evidence if kind == "caption")
+    for rule, kinds in {"text": text, "image": image, "both": (*image, *text) if image and text else ()}.items():
+        if kinds:
+            weighed = weigh_evidence(
+                lost.document if kinds == text else encoded.document if encoded else document,
                 encoded.similarity if encoded else None,
                 encoder.text_backbone.encode,
-                evidence=some,
+                evidence=kinds,
                 sentence_vectors=encoded.caption_vectors if encoded else None,
             )
             shape = len(document.sentences), len(texts)
-            yield rule, _around(sum(found.contributions.values(), np.zeros(shape, np.float32)), lost.around)
+            yield rule, _around(sum(weighed.contributions.values(), np.zeros(shape, np.float32)), lost.around)
 
 
 def _around(log_odds: FloatMatrix, around: NDArray[np.bool_]) -> NDArray[np.float64]:

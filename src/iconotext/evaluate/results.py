@@ -161,7 +161,7 @@ def evaluate(scored: Iterable[Scored], *, resamplings: int = RESAMPLINGS, seed: 
     Raises:
         ShapeError: Scores are not a matrix, contain NaN, or do not fit the links; the message names the document.
     """
-    return Evaluation(tuple(score_document(*each) for each in scored), resamplings, seed)
+    return Evaluation(tuple(score_document(*scores) for scores in scored), resamplings, seed)
 
 
 def score_document(
@@ -315,11 +315,11 @@ def compare(
 def matched(first: Evaluation, second: Evaluation) -> tuple[list[DocumentScores], list[DocumentScores]]:
     """The documents with a defined AUC of both, in the order of the first."""
     for evaluation in (first, second):
-        seen: set[str] = set()
+        ids: set[str] = set()
         for document in evaluation.documents:
-            if document.id in seen:
+            if document.id in ids:
                 raise CorpusError(f"document {document.id!r} stands twice in the results of one model")
-            seen.add(document.id)
+            ids.add(document.id)
     theirs = {document.id: document for document in second.documents}
     mine = {document.id for document in first.documents}
     missing, extra = [key for key in mine if key not in theirs], [key for key in theirs if key not in mine]

@@ -77,8 +77,8 @@ def own_probabilities(pairs: PairVectors, coherence: Coherence) -> NDArray[np.fl
     for start in range(0, len(pairs.ids), BATCH):
         batch = slice(start, start + BATCH)
         all_pairs = coherence.probabilities(pairs.texts[batch], pairs.images[pairs.image_of[batch]])
-        own = np.arange(len(all_pairs))
-        parts.append(np.asarray(all_pairs, np.float64)[own, own])
+        diagonal = np.arange(len(all_pairs))
+        parts.append(np.asarray(all_pairs, np.float64)[diagonal, diagonal])
     return np.concatenate(parts)
 
 
@@ -192,8 +192,8 @@ def ranks_of(similarities: Floats, true: Numbers) -> Ranks:
     if np.isnan(similarities).any():
         query, image = np.argwhere(np.isnan(similarities))[0]
         raise ShapeError(f"the similarity of query {query} and image {image} is not a number")
-    own = np.take_along_axis(similarities, true[:, None].astype(np.intp), axis=1)
-    return Ranks((similarities > own).sum(axis=1), (similarities == own).sum(axis=1) - 1)
+    target = np.take_along_axis(similarities, true[:, None].astype(np.intp), axis=1)
+    return Ranks((similarities > target).sum(axis=1), (similarities == target).sum(axis=1) - 1)
 
 
 def draw_pools(images: int, *, pool: int = POOL, draws: int = DRAWS, seed: int = 0) -> Iterator[Numbers]:
@@ -255,9 +255,9 @@ def rank_pools(
 
 def joined(parts: Sequence[Ranks]) -> Ranks:
     """Join the ranks of several groups of queries."""
-    none = np.zeros(0, np.intp)
+    zero = np.zeros(0, np.intp)
     return Ranks(
-        np.concatenate([none, *(part.above for part in parts)]), np.concatenate([none, *(part.tied for part in parts)])
+        np.concatenate([zero, *(part.above for part in parts)]), np.concatenate([zero, *(part.tied for part in parts)])
     )
 
 
@@ -281,14 +281,14 @@ def retrieval_of(draws: Sequence[Draw], chosen: NDArray[np.bool_] | None) -> Ret
         The metrics; None if no pool has such a query. Pools without one are left out of mean and deviation.
     """
     ranks = [draw.ranks if chosen is None else draw.ranks.of(chosen[draw.queries]) for draw in draws]
-    ranks = [each for each in ranks if len(each.above)]
+    ranks = [r for r in ranks if len(r.above)]
     if not ranks:
         return None
     return Retrieval(
-        median_rank=figure([float(np.median(each.mean)) for each in ranks]),
-        mean_rank=figure([float(each.mean.mean()) for each in ranks]),
-        recall={k: figure([float(each.recall(k).mean()) for each in ranks]) for k in RECALLS},
-        queries=float(np.mean([len(each.above) for each in ranks])),
+        median_rank=figure([float(np.median(r.mean)) for r in ranks]),
+        mean_rank=figure([float(r.mean.mean()) for r in ranks]),
+        recall={k: figure([float(r.recall(k).mean()) for r in ranks]) for k in RECALLS},
+        queries=float(np.mean([len(r.above) for r in ranks])),
         draws=len(ranks),
     )
 
@@ -324,7 +324,7 @@ class RetrievalFigures:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        by_relation = {name: each and each.as_dict() for name, each in self.relations.items()}
+        by_relation = {name: figures and figures.as_dict() for name, figures in self.relations.items()}
         return {**self.all.as_dict(), "relations": by_relation}
 
 
@@ -349,10 +349,10 @@ class RetrievalReport:
         return {
             "pairs": len(self.pairs.ids),
             "images": len(self.pairs.pictures),
-            "left_out": [each._asdict() for each in self.pairs.left_out],
+            "left_out": [item._asdict() for item in self.pairs.left_out],
             **self.plain.as_dict(),
             "refined": self.refined and {**self.refinement._asdict(), **self.refined.as_dict()},
-            "average_precision": {each.relation: each.as_dict() for each in self.precisions} or None,
+            "average_precision": {p.relation: p.as_dict() for p in self.precisions} or None,
         }
 
 
@@ -370,14 +370,14 @@ def retrieval_encoder(model: str, corpus: Path, *, image: str | None = None, cac
     return load_encoder(model, image=image or own_features(model, corpus), cache=cache)
 
 
-def chosen_refinement(model: str, encoder: Encoder, wanted: Refinement | None = None) -> Refinement:
+def chosen_refinement(model: str, encoder: Encoder, refinement: Refinement | None = None) -> Refinement:
     """Return the wanted refinement, else the one in the model's folder; T = 0 refines no query."""
     if encoder.coherence is None:
-        if wanted is not None and wanted.threshold:
-            given = f"{wanted.strength:g},{wanted.threshold:g}"
-            raise SettingError(f"refine={given}: the model {model} tells no relations to refine by")
+        if refinement is not None and refinement.threshold:
+            text = f"{refinement.strength:g},{refinement.threshold:g}"
+            raise SettingError(f"refine={text}: the model {model} tells no relations to refine by")
         return NO_REFINEMENT
-    return wanted or read_refinement(init_folder(model)) or NO_REFINEMENT
+    return refinement or read_refinement(init_folder(model)) or NO_REFINEMENT
 
 
 def retrieval_score(encoder: Encoder, pairs: PairVectors, refinement: Refinement) -> Score:

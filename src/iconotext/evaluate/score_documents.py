@@ -53,17 +53,17 @@ def corpus_part(path: Path, split: str | None) -> CorpusPart:
     """Read the whole corpus once, so that its errors are found before the work begins."""
     files = corpus_files(path)
     splits: Counter[str | None] = Counter()
-    seen: dict[str, Path] = {}
+    file_of: dict[str, Path] = {}
     for file in files:
         for row in rows_of(file):
             splits[row.split] += 1
-            if seen.setdefault(row.id, file) != file:
-                raise CorpusError(f"{file}: {row.id!r} is also the id of a document in {seen[row.id]}")
+            if file_of.setdefault(row.id, file) != file:
+                raise CorpusError(f"{file}: {row.id!r} is also the id of a document in {file_of[row.id]}")
     count = splits.total() if split is None else splits[split]
     if not count:
-        there = ", ".join(f"{name or 'no split'} ({number})" for name, number in splits.items()) or "none at all"
-        what = "no documents" if split is None else f"no documents with the split {split}"
-        raise CorpusError(f"{path}: {what}; it has {there}")
+        splits_text = ", ".join(f"{name or 'no split'} ({number})" for name, number in splits.items()) or "none at all"
+        missing = "no documents" if split is None else f"no documents with the split {split}"
+        raise CorpusError(f"{path}: {missing}; it has {splits_text}")
     return CorpusPart(path, split, count, splits, files)
 
 

@@ -62,11 +62,11 @@ def resampled_counts(documents: int, resamplings: int, seed: int) -> Iterator[ND
     random = np.random.default_rng(seed)
     rows = max(1, _DRAWS_AT_ONCE // documents)
     for start in range(0, resamplings, rows):
-        some = min(rows, resamplings - start)
-        drawn = random.integers(0, documents, (some, documents))
-        drawn += np.arange(some)[:, None] * documents
-        counts = np.bincount(drawn.ravel(), minlength=some * documents)
-        yield counts.reshape(some, documents).astype(np.float64)
+        count = min(rows, resamplings - start)
+        drawn = random.integers(0, documents, (count, documents))
+        drawn += np.arange(count)[:, None] * documents
+        counts = np.bincount(drawn.ravel(), minlength=count * documents)
+        yield counts.reshape(count, documents).astype(np.float64)
 
 
 def bootstrap_intervals(
@@ -130,13 +130,13 @@ def permutation_p(differences: NDArray[np.float64], *, permutations: int = PERMU
         Share of the swaps whose sum is at least as far from 0 as the one seen. Random swaps count the one seen among
         them, so that the value is never 0.
     """
-    seen = abs(differences.sum())
+    observed = abs(differences.sum())
     slack = 1e-12 * max(1.0, float(np.abs(differences).sum()))  # sums that differ by rounding are equal
     exact = len(differences) <= _EXACT
     sign_flips = _all_signs(len(differences)) if exact else _random_signs(len(differences), permutations, seed)
     as_far = total = 0
     for signs in sign_flips:
-        as_far += int((np.abs(signs @ differences) >= seen - slack).sum())
+        as_far += int((np.abs(signs @ differences) >= observed - slack).sum())
         total += len(signs)
     return as_far / total if exact else (as_far + 1) / (total + 1)
 
@@ -148,14 +148,14 @@ def wilcoxon_p(differences: NDArray[np.float64]) -> float:
         return 1.0
     _, place, ties = np.unique(np.abs(differences), return_inverse=True, return_counts=True)
     twice = (2 * np.cumsum(ties) - ties + 1)[place]  # ranks times two, whole numbers also where several share a mean
-    total, seen = int(twice.sum()), int(twice[differences > 0].sum())
+    total, observed = int(twice.sum()), int(twice[differences > 0].sum())
     if len(differences) <= _RANKED_EXACTLY:
         ways = np.zeros(total + 1)  # in how many ways signs give each sum
         ways[0] = 1
         for rank in twice:
             ways[rank:] += ways[: total + 1 - rank].copy()
-        return float(min(1.0, 2 * ways[: min(seen, total - seen) + 1].sum() / ways.sum()))
-    return math.erfc(abs(2 * seen - total) / math.sqrt(2 * float(np.square(twice, dtype=np.float64).sum())))
+        return float(min(1.0, 2 * ways[: min(observed, total - observed) + 1].sum() / ways.sum()))
+    return math.erfc(abs(2 * observed - total) / math.sqrt(2 * float(np.square(twice, dtype=np.float64).sum())))
 
 
 def _all_signs(documents: int) -> Iterator[NDArray[np.float64]]:

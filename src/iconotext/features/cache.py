@@ -44,8 +44,8 @@ _UNITS = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 
 def cache_folder() -> Path:
     """Return the folder of this user's caches: $ICONOTEXT_CACHE, else the usual place of the operating system."""
-    if own := os.environ.get("ICONOTEXT_CACHE"):
-        return Path(own)
+    if folder := os.environ.get("ICONOTEXT_CACHE"):
+        return Path(folder)
     if cache_home := os.environ.get("XDG_CACHE_HOME"):
         return Path(cache_home) / "iconotext"
     if sys.platform == "win32":
@@ -209,7 +209,7 @@ class FeatureCache:
                     for content, row in rows.items()
                 )
                 connection.executemany(_INSERT, values)
-            if taken(connection) > self.limit:
+            if bytes_used(connection) > self.limit:
                 for _ in removals(connection, to_bytes=self.limit * 9 // 10):
                     pass
 
@@ -326,7 +326,7 @@ def _is_sound(path: Path) -> bool:
     return bool(result == ("ok",))
 
 
-def taken(connection: sqlite3.Connection) -> int:
+def bytes_used(connection: sqlite3.Connection) -> int:
     """Return the number of bytes of the file that are in use."""
     pages, free, size = (
         connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
@@ -344,7 +344,7 @@ def removals(
         before: Seconds since 1970; remove all entries last used before.
     """
     while True:
-        excess = 0 if to_bytes is None else taken(connection) - to_bytes
+        excess = 0 if to_bytes is None else bytes_used(connection) - to_bytes
         rows = connection.execute("SELECT id, length(data), used FROM features ORDER BY used, id LIMIT ?", (ROWS,))
         chosen = []
         for row, size, used in rows.fetchall():

@@ -80,10 +80,10 @@ def encoded_once(backbone: TextBackbone, texts: Iterable[str]) -> TextBackbone:
         return backbone
     vectors = backbone.encode(list(rows))
 
-    def encode(asked: Sequence[str]) -> FloatMatrix:
-        if any(text not in rows for text in asked):
-            return backbone.encode(asked)
-        return vectors[[rows[text] for text in asked]]
+    def encode(queries: Sequence[str]) -> FloatMatrix:
+        if any(text not in rows for text in queries):
+            return backbone.encode(queries)
+        return vectors[[rows[text] for text in queries]]
 
     return replace(backbone, encode=encode)
 

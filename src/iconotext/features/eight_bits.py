@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 
-def rounded(x: Tensor, step: Tensor, zero: Tensor) -> Tensor:
+def quantized(x: Tensor, step: Tensor, zero: Tensor) -> Tensor:
     """Round numbers to one of 256 values: ``step`` times an integer from ``-zero`` to ``255 - zero``."""
     return torch.fake_quantize_per_tensor_affine(x, step, zero, 0, 255)
 
@@ -78,26 +78,26 @@ class Bert:
         return torch.cat(means, dim=2)[:, 0]
 
     def _layer(self, x: Tensor, mask: Tensor, name: str) -> Tensor:
-        given = self._rounded(x, f"{name}.attention.self")
+        inputs = self._quantized(x, f"{name}.attention.self")
         query, key, value = (
-            self._linear(given, f"{name}.attention.self.{part}").view(*x.shape[:2], self.heads, -1).transpose(1, 2)
+            self._linear(inputs, f"{name}.attention.self.{part}").view(*x.shape[:2], self.heads, -1).transpose(1, 2)
             for part in ("query", "key", "value")
         )  # (n, heads, t, dim / heads)
-        seen = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
-        seen = seen.transpose(1, 2).flatten(2)  # (n, t, dim)
-        x = self._added(x, seen, f"{name}.attention.output")
-        hidden = self._linear(self._rounded(x, f"{name}.intermediate.dense"), f"{name}.intermediate.dense")
+        attended = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+        attended = attended.transpose(1, 2).flatten(2)  # (n, t, dim)
+        x = self._added(x, attended, f"{name}.attention.output")
+        hidden = self._linear(self._quantized(x, f"{name}.intermediate.dense"), f"{name}.intermediate.dense")
         return self._added(x, functional.gelu(hidden), f"{name}.output")
 
     def _added(self, x: Tensor, more: Tensor, name: str) -> Tensor:
-        more = self._linear(self._rounded(more, f"{name}.dense"), f"{name}.dense")
+        more = self._linear(self._quantized(more, f"{name}.dense"), f"{name}.dense")
         return self._norm(x + more, f"{name}.LayerNorm")
 
-    def _rounded(self, x: Tensor, name: str) -> Tensor:
+    def _quantized(self, x: Tensor, name: str) -> Tensor:
         step = self.weights.get(f"{name}.step")
         if step is None:
             return x
-        return rounded(x * self.weights[f"{name}.evening"], step, self.weights[f"{name}.zero"])
+        return quantized(x * self.weights[f"{name}.evening"], step, self.weights[f"{name}.zero"])
 
     def _linear(self, x: Tensor, name: str) -> Tensor:
         return functional.linear(x, self.weights[f"{name}.weight"], self.weights[f"{name}.bias"])
@@ -135,7 +135,7 @@ class Rounding(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Round a tensor of any shape."""
-        return x if self.step is None or self.zero is None else rounded(x, self.step, self.zero)
+        return x if self.step is None or self.zero is None else quantized(x, self.step, self.zero)
 
 
 class SameConv(nn.Module):
@@ -163,8 +163,8 @@ class SameConv(nn.Module):
             x = functional.linear(x.permute(0, 2, 3, 1), weight, self.conv.bias).permute(0, 3, 1, 2)
         else:
             x = self.conv(x)
-        rounded: Tensor = self.rounding(functional.relu6(x, inplace=True) if self.relu else x)
-        return rounded
+        output: Tensor = self.rounding(functional.relu6(x, inplace=True) if self.relu else x)
+        return output
 
 
 class Block(nn.Module):

@@ -98,8 +98,8 @@ def load_feature_table(path: Path) -> FeatureTable:
             f"{path}: not an array of numbers that NumPy can map ({error}); write it with numpy.save"
         ) from error
     if not isinstance(array, np.ndarray) or array.ndim != 2 or array.dtype.kind != "f":
-        what = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else "an archive of arrays"
-        raise CorpusError(f"{path}: holds {what}; a matrix (images, features) of floating-point numbers is needed")
+        contents = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else "an archive of arrays"
+        raise CorpusError(f"{path}: holds {contents}; a matrix (images, features) of floating-point numbers is needed")
     if array.shape[1] == 0:
         raise CorpusError(f"{path}: its rows are empty; a matrix (images, features) is needed")
     rows_file = path.with_name(ROWS_FILE)
@@ -140,7 +140,7 @@ def write_feature_table(
     import numpy as np
 
     check_overwrite(path.with_name(ROWS_FILE), force)
-    done = 0
+    count = 0
     with open_atomic(path, force=force) as file:
         header = {"descr": "<f4", "fortran_order": False, "shape": (len(sources), dim)}
         np.lib.format.write_array_header_1_0(file, header)
@@ -148,9 +148,9 @@ def write_feature_table(
             if chunk.ndim != 2 or chunk.shape[1] != dim:
                 raise CorpusError(f"{path}: features of shape {chunk.shape} where rows of {dim} are needed")
             file.write(np.ascontiguousarray(chunk, dtype="<f4").tobytes())
-            done += len(chunk)
-        if done != len(sources):
-            raise CorpusError(f"{path}: {done} rows of features for {len(sources)} images")
+            count += len(chunk)
+        if count != len(sources):
+            raise CorpusError(f"{path}: {count} rows of features for {len(sources)} images")
     write_rows(path.with_name(ROWS_FILE), {source: row for row, source in enumerate(sources)}, force=force)
 
 
@@ -203,17 +203,17 @@ def _rows_to_copy(source: Path, target: Path) -> dict[str, int] | None:
     return read_rows(rows)
 
 
-def _rows_kept(source: Path, target: Path, wanted: Mapping[str, int], force: bool) -> dict[str, int] | None:
+def _rows_kept(source: Path, target: Path, row_of: Mapping[str, int], force: bool) -> dict[str, int] | None:
     """Return the rows that the target already has of the same table.
 
     The result is empty if the target has no table, and None if another table is replaced.
     """
     table, rows = target / TABLE_FILE, target / ROWS_FILE
     with contextlib.suppress(CorpusError):
-        there = read_rows(rows) if os.path.lexists(rows) else {}
-        same = _same_bytes(source / TABLE_FILE, table) if os.path.lexists(table) else there.items() <= wanted.items()
-        if same and all(wanted.get(name, row) == row for name, row in there.items()):
-            return there
+        existing = read_rows(rows) if os.path.lexists(rows) else {}
+        same = _same_bytes(source / TABLE_FILE, table) if os.path.lexists(table) else existing.items() <= row_of.items()
+        if same and all(row_of.get(name, row) == row for name, row in existing.items()):
+            return existing
     for file in (table, rows):
         if file.is_file() and not force:
             raise OutputError(

@@ -157,7 +157,7 @@ def _three(values: Any) -> NDArray[np.float32]:
 def _middle(values: NDArray[np.float32], crop: tuple[int, int]) -> NDArray[np.float32]:
     """Cut (height, width) out of the middle of (h, w, 3), with zeros where there is no picture."""
     height, width = crop
-    above, left = (max(0, side - own + 1) // 2 for side, own in zip(crop, values.shape, strict=False))
+    above, left = (max(0, side - size + 1) // 2 for side, size in zip(crop, values.shape, strict=False))
     padded = np.zeros((max(height, len(values)), max(width, values.shape[1]), 3), np.float32)
     padded[above : above + len(values), left : left + values.shape[1]] = values
     top, start = (len(padded) - height) // 2, (padded.shape[1] - width) // 2
@@ -187,16 +187,16 @@ class Tokens:
         except Exception as error:  # the library raises Exception itself
             raise FeatureError(f"{file}: cannot be read ({error}): fetch the model again") from error
         config = settings_of(folder, "config.json") or {}
-        own = settings_of(folder, "tokenizer_config.json") or {}
+        settings = settings_of(folder, "tokenizer_config.json") or {}
         side = inputs["input_ids"][1][-1]
-        self.longest = _longest(folder, config, own, side)
+        self.longest = _longest(folder, config, settings, side)
         is_siglip = str(config.get("model_type")).startswith("siglip")
         self._fixed = isinstance(side, int) or is_siglip or "attention_mask" not in inputs
         # SigLIP 2 learned from texts in small letters; its tokenizer is that of Gemma, which changes none.
-        is_gemma = is_siglip and str(own.get("tokenizer_class")).startswith("Gemma")
-        self._lower = bool(own.get("do_lower_case")) or is_gemma
+        is_gemma = is_siglip and str(settings.get("tokenizer_class")).startswith("Gemma")
+        self._lower = bool(settings.get("do_lower_case")) or is_gemma
         self._prefix = prefix
-        self._padding = self._pad_id(config, own) if self._fixed else 0
+        self._padding = self._pad_id(config, settings) if self._fixed else 0
         self._tokenizer.no_padding()  # the file may ask for a length of its own
         self._tokenizer.enable_truncation(self.longest)
         self._inputs = inputs
@@ -204,10 +204,10 @@ class Tokens:
     def __call__(self, texts: Sequence[str]) -> list[dict[str, NDArray[Any]]]:
         """Return the graph's inputs for each text, (1, tokens) each."""
         # A tokenizer fails on half a surrogate pair.
-        given = [self._prefix + text.encode("utf-8", "replace").decode() for text in texts]
+        prefixed = [self._prefix + text.encode("utf-8", "replace").decode() for text in texts]
         return [
             self._arrays(encoding)
-            for encoding in self._tokenizer.encode_batch([text.lower() if self._lower else text for text in given])
+            for encoding in self._tokenizer.encode_batch([text.lower() if self._lower else text for text in prefixed])
         ]
 
     def _arrays(self, encoding: Encoding) -> dict[str, NDArray[Any]]:
@@ -222,8 +222,8 @@ class Tokens:
             for name in by_name.keys() & self._inputs.keys()
         }
 
-    def _pad_id(self, config: Mapping[str, Any], own: Mapping[str, Any]) -> int:
-        token = own.get("pad_token")
+    def _pad_id(self, config: Mapping[str, Any], settings: Mapping[str, Any]) -> int:
+        token = settings.get("pad_token")
         token = token.get("content") if isinstance(token, Mapping) else token
         number = self._tokenizer.token_to_id(token) if isinstance(token, str) else None
         if number is None:
@@ -234,7 +234,7 @@ class Tokens:
         return number
 
 
-def _longest(folder: Path, config: Mapping[str, Any], own: Mapping[str, Any], side: int | str | None) -> int:
+def _longest(folder: Path, config: Mapping[str, Any], settings: Mapping[str, Any], side: int | str | None) -> int:
     """Return the largest number of tokens that all settings allow."""
     text = config.get("text_config")
     text = text if isinstance(text, Mapping) else config
@@ -243,7 +243,7 @@ def _longest(folder: Path, config: Mapping[str, Any], own: Mapping[str, Any], si
     if type(positions) is int and kind in _OFFSET:
         positions -= 2
     stated = (settings_of(folder, "sentence_bert_config.json") or {}).get("max_seq_length")
-    limits = (positions, own.get("model_max_length"), stated, side)
+    limits = (positions, settings.get("model_max_length"), stated, side)
     numbers = [limit for limit in limits if type(limit) is int and limit > 0]
     longest = min([*numbers, MAX_TOKENS])
     if not numbers or longest < 3:

@@ -110,17 +110,17 @@ class GraphModel:
             raise self.error(f"its graph gives an array of the shape {vector.shape}, not a vector: use another export")
         return vector
 
-    def computed(self, graph: Graph, output: str, given: Arrays) -> NDArray[np.float32]:
+    def computed(self, graph: Graph, output: str, inputs: Arrays) -> NDArray[np.float32]:
         """Compute an output for one text or picture: its array without the side of the batch."""
         try:
-            own = np.asarray(graph.run([output], given)[0], np.float32)
+            array = np.asarray(graph.run([output], inputs)[0], np.float32)
         except Exception as error:  # onnxruntime's errors have no common base class
             raise self.error(f"its graph fails ({one_line(error)[:200]}); use another export") from error
-        if own.shape[:1] != (1,) or not own.size:
-            raise self.error(f"its graph gives an array of the shape {own.shape} for one input; use another export")
-        if not np.isfinite(own).all():
+        if array.shape[:1] != (1,) or not array.size:
+            raise self.error(f"its graph gives an array of the shape {array.shape} for one input; use another export")
+        if not np.isfinite(array).all():
             raise self.error("its graph gives numbers that are not finite; take another precision")
-        first: NDArray[np.float32] = own[0]
+        first: NDArray[np.float32] = array[0]
         return first
 
 
@@ -153,7 +153,7 @@ def _text_side(model: GraphModel) -> TextBackbone:
     _check_inputs(model, graph, _TEXT_INPUTS | {"pixel_values"}, "input_ids")
     tokens = Tokens(model.folder, graph.inputs)
     other = {"pixel_values": _blank(model, graph)} if "pixel_values" in graph.inputs else {}
-    return _text_backbone(model, tokens, lambda given: model.computed(graph, output, given | other))
+    return _text_backbone(model, tokens, lambda inputs: model.computed(graph, output, inputs | other))
 
 
 def _sentence_encoder(model: GraphModel) -> TextBackbone:
@@ -162,17 +162,17 @@ def _sentence_encoder(model: GraphModel) -> TextBackbone:
     prefix = _prefix(model)
     tokens = Tokens(model.folder, graph.inputs, prefix)
     if "sentence_embedding" in graph.outputs:
-        return _text_backbone(model, tokens, lambda given: model.computed(graph, "sentence_embedding", given), prefix)
+        return _text_backbone(model, tokens, lambda inputs: model.computed(graph, "sentence_embedding", inputs), prefix)
     hidden = next((output for output in _HIDDEN if output in graph.outputs), None)
     if hidden is None:
         raise model.error(f"its graph gives no vectors of tokens, but {', '.join(graph.outputs)}; use another export")
     pool = _POOLINGS[pooling := _pooling(model, prefix)]
 
-    def vector(given: Arrays) -> NDArray[np.float32]:
-        own, mask = model.computed(graph, hidden, given), given["attention_mask"][0].astype(bool)
-        if own.ndim != 2 or len(own) != len(mask):
-            raise model.error(f"its graph gives an array of the shape {own.shape} for {len(mask)} tokens")
-        return pool(own[mask])
+    def vector(inputs: Arrays) -> NDArray[np.float32]:
+        states, mask = model.computed(graph, hidden, inputs), inputs["attention_mask"][0].astype(bool)
+        if states.ndim != 2 or len(states) != len(mask):
+            raise model.error(f"its graph gives an array of the shape {states.shape} for {len(mask)} tokens")
+        return pool(states[mask])
 
     return _text_backbone(model, tokens, vector, prefix, pooling)
 
@@ -185,8 +185,8 @@ def _text_backbone(
 
         def work(start: int) -> None:
             rows = range(start, min(start + CHUNK, len(texts)))
-            for row, given in zip(rows, tokens([texts[row] for row in rows]), strict=True):
-                vectors[row] = model.checked(vector(given), dim)
+            for row, inputs in zip(rows, tokens([texts[row] for row in rows]), strict=True):
+                vectors[row] = model.checked(vector(inputs), dim)
 
         deque(on_cores(work, range(0, len(texts), CHUNK)), maxlen=0)
         return unit_rows(vectors)
@@ -207,8 +207,8 @@ def _image_side(model: GraphModel) -> ImageBackbone:
     output = model.output("image", graph) if model.is_dual else _image_output(model, graph)
 
     def vector(pixels: NDArray[np.float32]) -> NDArray[np.float32]:
-        own = model.computed(graph, output, {"pixel_values": pixels[None].astype(dtype)} | other)
-        return own[0] if output == "last_hidden_state" and own.ndim == 2 else own  # the class token
+        array = model.computed(graph, output, {"pixel_values": pixels[None].astype(dtype)} | other)
+        return array[0] if output == "last_hidden_state" and array.ndim == 2 else array  # the class token
 
     def forward(pictures: list[NDArray[np.float32]], regions: bool) -> Arrays:
         return {"pooled": unit_rows(np.stack([model.checked(vector(pixels), dim) for pixels in pictures]))}

@@ -118,12 +118,12 @@ def check_size(architecture: Foreign, folder: Path) -> None:
     """Raise ``FeatureError`` if a model has far more numbers than its files; no memory is allocated for them."""
     import torch
 
-    held = _held(folder)
-    if not held:
+    stored = _held(folder)
+    if not stored:
         return  # without weights it is refused when it is loaded
     with torch.device("meta"):
         model = architecture.from_config(pretrained("AutoConfig", folder), trust_remote_code=False)
-    _check_fits(sum(each.numel() for each in (*model.parameters(), *model.buffers())), held, folder)
+    _check_fits(sum(tensor.numel() for tensor in (*model.parameters(), *model.buffers())), stored, folder)
 
 
 def check_finite(name: str, arrays: Mapping[str, torch.Tensor | NDArray[Any]]) -> None:
@@ -145,22 +145,22 @@ def _held(folder: Path) -> int:
     return total
 
 
-def _check_fits(wanted: int, held: int, where: Path) -> None:
-    if wanted > 4 * held + SPARE:
+def _check_fits(needed: int, stored: int, where: Path) -> None:
+    if needed > 4 * stored + SPARE:
         raise FeatureError(
-            f"{where}: its settings ask for {wanted:,} numbers, and its files hold {held:,}: fetch the model again"
+            f"{where}: its settings ask for {needed:,} numbers, and its files hold {stored:,}: fetch the model again"
         )
 
 
 def _check_counts(settings: Any, file: Path) -> None:
-    held, sides = _held(file.parent), []
+    stored, sides = _held(file.parent), []
     for name, value in _integers(settings):
-        most = max(MAX_COUNT, held) if name.endswith(("labels", "classes")) else MAX_COUNT
+        most = max(MAX_COUNT, stored) if name.endswith(("labels", "classes")) else MAX_COUNT
         if _COUNTED.search(name) and value > most:
             raise FeatureError(f"{file}: {name} is {value:,}, more than a model can have: fetch the model again")
         if _SIDE.search(name):
             sides.append(value)
-    _check_fits(math.prod(sorted(sides)[-2:]), held, file)
+    _check_fits(math.prod(sorted(sides)[-2:]), stored, file)
 
 
 def _integers(settings: Any) -> Iterator[tuple[str, int]]:
@@ -169,11 +169,11 @@ def _integers(settings: Any) -> Iterator[tuple[str, int]]:
     while left:
         name, value = left.pop()
         if isinstance(value, dict):
-            left += [(str(key), each) for key, each in value.items()]
-        elif isinstance(value, list) and value and all(type(each) is int for each in value):
+            left += [(str(key), item) for key, item in value.items()]
+        elif isinstance(value, list) and value and all(type(item) is int for item in value):
             yield name, sum(map(abs, value))
         elif isinstance(value, list):
-            left += [(name, each) for each in value]
+            left += [(name, item) for item in value]
         elif type(value) is int:
             yield name, value
 
@@ -212,7 +212,7 @@ def _objects(settings: Any) -> Iterator[dict[str, Any]]:
         value = left.pop()
         if isinstance(value, dict):
             yield value
-            left += [each for name, each in value.items() if name not in ("vocab", "merges", "added_tokens")]
+            left += [item for name, item in value.items() if name not in ("vocab", "merges", "added_tokens")]
         elif isinstance(value, list):
             left += value
 

@@ -138,10 +138,10 @@ def fetch(name: str, precision: str = "", revision: str | None = None) -> Path |
         ) from error
     files = dict(lock.files) if lock and lock.revision == commit else {}
     for file, digest in stated.items():
-        own = _digest(folder / file)
-        if own != (digest or own) or own != files.get(file, own):
+        actual = _digest(folder / file)
+        if actual != (digest or actual) or actual != files.get(file, actual):
             raise FeatureError(f"{folder / file}: is not what the hub states: remove {place} and fetch the model again")
-        files[file] = own
+        files[file] = actual
     text = json.dumps({"revision": commit, "files": files}, indent=1, sort_keys=True)
     write_text(place / LOCK, text + "\n", force=True)
     return folder

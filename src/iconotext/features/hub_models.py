@@ -174,13 +174,13 @@ class Tokens:
 
         length = self._longest if self._fixed else max(map(len, ids))
         batch = ids[0].new_full((len(ids), length), self._tokenizer.pad_token_id)
-        for row, each in zip(batch, ids, strict=True):
-            row[: len(each)] = each
+        for row, token_ids in zip(batch, ids, strict=True):
+            row[: len(token_ids)] = token_ids
         if self._fixed:
             return {"input_ids": batch}
-        lengths = torch.tensor([[len(each)] for each in ids], device=batch.device)
-        seen = torch.arange(length, device=batch.device) < lengths
-        return {"input_ids": batch, "attention_mask": seen.long()}
+        lengths = torch.tensor([[len(row_ids)] for row_ids in ids], device=batch.device)
+        mask = torch.arange(length, device=batch.device) < lengths
+        return {"input_ids": batch, "attention_mask": mask.long()}
 
 
 def _text_vectors(model: Foreign, tokens: Tokens, dim: int, texts: Sequence[str]) -> FloatMatrix:
@@ -191,7 +191,7 @@ def _text_vectors(model: Foreign, tokens: Tokens, dim: int, texts: Sequence[str]
     order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
     for start in range(0, len(order), TEXTS):
         rows = order[start : start + TEXTS]
-        ids = [torch.tensor(each, device=model.device) for each in tokens.ids([texts[row] for row in rows])]
+        ids = [torch.tensor(token_ids, device=model.device) for token_ids in tokens.ids([texts[row] for row in rows])]
         with full_precision(best_device()):
             embedding = embedding_of(model.get_text_features(**tokens.padded(ids)))
             vectors[rows] = torch.nn.functional.normalize(embedding, dim=1).cpu().numpy()
@@ -309,7 +309,7 @@ def _load(name: str, folder: Path) -> tuple[SentenceTransformer, str, int]:
         from sentence_transformers import SentenceTransformer
         from transformers import AutoModel
 
-        for place in (folder, *(each for each in folder.iterdir() if each.is_dir())):
+        for place in (folder, *(child for child in folder.iterdir() if child.is_dir())):
             check_settings(place)
             if is_of_transformers(place):  # other folders are layers of sentence-transformers itself
                 check_size(AutoModel, place)

@@ -116,8 +116,8 @@ def load_network(runtime: str) -> tuple[Network, int | None]:
 
     def network(ids: NDArray[np.int32], mask: NDArray[np.int32]) -> NDArray[np.float32]:
         with full_precision(device):
-            given = torch.from_numpy(ids).to(device), torch.from_numpy(mask).to(device).bool()
-            means: NDArray[np.float32] = bert.layer_means(*given).cpu().numpy()
+            tensors = torch.from_numpy(ids).to(device), torch.from_numpy(mask).to(device).bool()
+            means: NDArray[np.float32] = bert.layer_means(*tensors).cpu().numpy()
             return means
 
     return network, None if device.type == "cpu" else 1
@@ -131,7 +131,7 @@ def token_batches(lengths: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
     # A length for each batch would change the last bits of a vector with the other texts of its batch.
     padded = [next(-(-length // step) * step for most, step in STEPS if length <= most) for length in lengths]
     for length in sorted(set(padded), reverse=True):
-        rows = [row for row, each in enumerate(padded) if each == length]
+        rows = [row for row, size in enumerate(padded) if size == length]
         size = max(TOKENS // length, 1)
         yield from ((length, rows[at : at + size]) for at in range(0, len(rows), size))
 

@@ -91,7 +91,7 @@ BACKBONES = (
     ),
 )
 TEXT_BACKBONES, IMAGE_BACKBONES = (
-    tuple(each.name for each in BACKBONES if each.side == side) for side in ("text", "image")
+    tuple(backbone.name for backbone in BACKBONES if backbone.side == side) for side in ("text", "image")
 )
 SHIPPED = ("default", "photographs")
 """Trained models in the package."""

@@ -85,15 +85,15 @@ def with_lines(document: Document, reader: LineReader) -> Document:
     reports how many.
     """
     images = list(document.images)
-    wanted = [j for j, x in enumerate(images) if x.problem is None and x.file is not None and x.lines is None]
-    most = MOST_READ + sum(_file_size(images[j].file) for j in wanted) // BYTES_A_READ
-    for j in wanted[most:]:
+    numbers = [j for j, x in enumerate(images) if x.problem is None and x.file is not None and x.lines is None]
+    most = MOST_READ + sum(_file_size(images[j].file) for j in numbers) // BYTES_A_READ
+    for j in numbers[most:]:
         images[j] = replace(images[j], lines=())
-    if len(wanted) > most:
+    if len(numbers) > most:
         reason = f"more than {MOST_READ} pictures, of fewer than {BYTES_A_READ:,} bytes each"
-        logger.warning("%s: the words in %d pictures are not read: %s", document.id, len(wanted) - most, reason)
-    wanted = wanted[:most]
-    for j, lines in zip(wanted, reader.read([images[j].file or b"" for j in wanted]), strict=True):
+        logger.warning("%s: the words in %d pictures are not read: %s", document.id, len(numbers) - most, reason)
+    numbers = numbers[:most]
+    for j, lines in zip(numbers, reader.read([images[j].file or b"" for j in numbers]), strict=True):
         if isinstance(lines, str):
             images[j] = replace(images[j], problem=lines.removeprefix(f"{images[j].file!s}: "))
         else:
@@ -146,7 +146,7 @@ def _line(image: Pillow.Image, corners: Any, sides: Any, recogniser: Any) -> Tex
     outline = np.concatenate([top_left, bottom_left, bottom_right, top_right]).tolist()
     straight = image.transform((width, height), Pillow.Transform.QUAD, outline, Pillow.Resampling.BICUBIC)
     turns = (Pillow.Transpose.ROTATE_270, Pillow.Transpose.ROTATE_90) if height >= _UPRIGHT * width else ()
-    tried = [recogniser(_bgr(each)) for each in map(straight.transpose, turns)] or [recogniser(_bgr(straight))]
+    tried = [recogniser(_bgr(turned)) for turned in map(straight.transpose, turns)] or [recogniser(_bgr(straight))]
     read = max(tried, key=lambda reading: reading.scores[0])
     size = np.array(image.size)
     box = np.clip(np.concatenate([corners.min(axis=0) / size, corners.max(axis=0) / size]), 0, 1)

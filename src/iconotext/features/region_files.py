@@ -74,8 +74,8 @@ def open_tsv(path: Path) -> RegionTable:
                     raise FeatureError(f"{where}: has {found_columns} columns, expected {needed}; is the file whole?")
                 picture = _id(line[: line.index(b"\t")])
                 if not picture or picture in offsets:
-                    what = f"image {picture} is there twice" if picture else "has no image id"
-                    raise FeatureError(f"{where}: {what}; every line must be a picture of its own")
+                    fault = f"image {picture} is there twice" if picture else "has no image id"
+                    raise FeatureError(f"{where}: {fault}; every line must be a picture of its own")
                 offsets[picture] = offset
             offset += len(line)
     return RegionTable(path, offsets.keys(), partial(_read_tsv, path, offsets), partial(digest_of, path))
@@ -337,9 +337,9 @@ class RegionFiles:
         """Return the regions of images, which are found by their ``source``."""
         ids = [self._find(image.source) for image in images]
         _check_names([image.source for image in images], ids)
-        wanted = sorted({image for image in ids if image is not None}, key=self._place_of.__getitem__)
+        names = sorted({image for image in ids if image is not None}, key=self._place_of.__getitem__)
         with _readable(self._path):
-            row_of = {image: row for image, row in self._rows(wanted) if len(row)}
+            row_of = {image: row for image, row in self._rows(names) if len(row)}
         missing = f"{self._path.name} has no regions of it"
         return [missing if image is None else row_of.get(image, missing) for image in ids]
 
@@ -462,16 +462,16 @@ def files_beside(path: Path) -> list[Path]:
     return [*_places(path, CONCEPTS, VOCABULARY), *_places(path, CLASSIFIER)]
 
 
-def _places(path: Path, own: str, shared: str | None = None) -> list[Path]:
+def _places(path: Path, suffix: str, shared: str | None = None) -> list[Path]:
     """List the possible places of a file that belongs to regions: with their name, in their folder, or beside it."""
-    shared = shared or own
+    shared = shared or suffix
     stem = path.name if path.is_dir() else Path(_TSV.sub("", path.name)).stem
     inside = [path / shared] if path.is_dir() else []
-    return [path.with_name(f"{stem}.{own}"), *inside, path.with_name(shared)]
+    return [path.with_name(f"{stem}.{suffix}"), *inside, path.with_name(shared)]
 
 
-def _beside(path: Path, own: str, shared: str | None = None) -> Path | None:
-    return next((place for place in _places(path, own, shared) if place.is_file()), None)
+def _beside(path: Path, suffix: str, shared: str | None = None) -> Path | None:
+    return next((place for place in _places(path, suffix, shared) if place.is_file()), None)
 
 
 def _concept_names(path: Path) -> tuple[str, ...] | None:

@@ -192,8 +192,8 @@ def _features(stored: Stored, total: int, where: str) -> NDArray[np.float16]:
         features = features.T  # MCAN's files have a column per region
     fits = features.ndim == 2 and len(features) == total and (features.shape[1] > 0 or not total)
     if features.dtype.kind != "f" or not fits:
-        wanted = f"floating-point numbers of shape ({total}, dim) are needed"
-        raise FeatureError(f"{where}: features are {_kind(features)}; {wanted}")
+        expected = f"floating-point numbers of shape ({total}, dim) are needed"
+        raise FeatureError(f"{where}: features are {_kind(features)}; {expected}")
     with np.errstate(over="ignore"):  # numbers beyond float16 become infinite
         halves = features.astype(np.float16)
     if not np.isfinite(halves).all():
@@ -264,8 +264,8 @@ def _number(stored: Stored, names: Sequence[str], where: str) -> float | None:
         return None
     value = float(array.reshape(())) if array.size == 1 and array.dtype.kind in "fiu" else math.nan
     if not math.isfinite(value) or value < 0 or (value == 0 and names is not COUNT):
-        what = array.item() if array.size == 1 else _kind(array)
-        raise FeatureError(f"{where}: {names[0]} is {what}; one positive number is needed")
+        content = array.item() if array.size == 1 else _kind(array)
+        raise FeatureError(f"{where}: {names[0]} is {content}; one positive number is needed")
     return value
 
 

@@ -54,14 +54,14 @@ WEIGHTS = "weights.safetensors"
 
 def chosen_runtime() -> Literal["onnx", "torch"]:
     """Return the runtime that ``ICONOTEXT_RUNTIME`` names; by default ``torch`` if it can use a GPU, else ``onnx``."""
-    wanted = os.environ.get(VARIABLE) or "auto"
-    if wanted not in RUNTIMES:
-        raise FeatureError(f"{VARIABLE} is {wanted!r}: it must be one of {', '.join(RUNTIMES)}")
-    if wanted == "torch":
+    name = os.environ.get(VARIABLE) or "auto"
+    if name not in RUNTIMES:
+        raise FeatureError(f"{VARIABLE} is {name!r}: it must be one of {', '.join(RUNTIMES)}")
+    if name == "torch":
         if find_spec("torch") is None:
             raise FeatureError("the runtime torch is not installed: pip install 'iconotext[train]'")
         return "torch"
-    return "torch" if wanted == "auto" and _has_gpu() else "onnx"
+    return "torch" if name == "auto" and _has_gpu() else "onnx"
 
 
 @cache
@@ -89,9 +89,9 @@ class Graph:
     outputs: tuple[str, ...]
     run: Callable[[list[str], dict[str, NDArray[Any]]], list[NDArray[Any]]]
 
-    def __call__(self, **given: NDArray[Any]) -> NDArray[Any]:
+    def __call__(self, **inputs: NDArray[Any]) -> NDArray[Any]:
         """Compute the first output."""
-        return self.run([self.outputs[0]], given)[0]
+        return self.run([self.outputs[0]], inputs)[0]
 
 
 def open_graph(path: Path, advice: str = "install iconotext again") -> Graph:
@@ -112,5 +112,5 @@ def open_graph(path: Path, advice: str = "install iconotext again") -> Graph:
         session = onnxruntime.InferenceSession(os.fspath(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's errors have no common base class
         raise FeatureError(f"{path}: cannot be opened ({one_line(error)}): {advice}") from error
-    inputs = {each.name: (each.type, tuple(each.shape)) for each in session.get_inputs()}
-    return Graph(inputs, tuple(each.name for each in session.get_outputs()), session.run)
+    inputs = {entry.name: (entry.type, tuple(entry.shape)) for entry in session.get_inputs()}
+    return Graph(inputs, tuple(entry.name for entry in session.get_outputs()), session.run)

@@ -166,7 +166,7 @@ def _minilm_vectors(words: Sequence[str], dim: int) -> FloatMatrix:
     return np.asarray(projected * (0.12 / max(float(np.sqrt((projected**2).mean())), 1e-12)), np.float32)
 
 
-def _text(lines: Iterable[bytes], dim: int, wanted: Container[str]) -> Iterator[Entry]:
+def _text(lines: Iterable[bytes], dim: int, words: Container[str]) -> Iterator[Entry]:
     """Read lines of a word and its numbers; some words of GloVe have spaces in them."""
     length = None
     for number, line in enumerate(lines, 1):
@@ -179,14 +179,14 @@ def _text(lines: Iterable[bytes], dim: int, wanted: Container[str]) -> Iterator[
         if len(parts) <= length:
             raise ValueError(f"line {number} has {len(parts) - 1} numbers where {length} were")
         word = b" ".join(parts[: len(parts) - length]).decode("utf-8", "replace")
-        if word in wanted:
+        if word in words:
             try:
                 yield word, np.array(parts[-length:], np.float32)
             except ValueError as error:
                 raise ValueError(f"line {number}: {error}") from error
 
 
-def _binary(file: BufferedIOBase, dim: int, wanted: Container[str]) -> Iterator[Entry]:
+def _binary(file: BufferedIOBase, dim: int, words: Container[str]) -> Iterator[Entry]:
     """Read word2vec's binary format: number of words and dimensions; then each word, a space, and its numbers."""
     head = file.readline(LONGEST).split()
     if len(head) != 2 or not (head[0].isdigit() and head[1].isdigit()):
@@ -204,7 +204,7 @@ def _binary(file: BufferedIOBase, dim: int, wanted: Container[str]) -> Iterator[
             data, at = data[at:] + more, 0
         word = data[at:space].lstrip(b"\n").decode("utf-8", "replace")
         at = space + 1 + 4 * length
-        if word in wanted:
+        if word in words:
             yield word, np.frombuffer(data, "<f4", length, space + 1)
 
 

@@ -154,13 +154,13 @@ def inspect(images: Sequence[Image], *, min_side: int = MIN_SIDE, max_pixels: in
         problems[repeat] = f"{_REPEAT} {'an earlier picture' if source.startswith('data:') else source}"
         del files[repeat]
     drawings = {i: file for i, file in files.items() if header(file).decoder == "svg"}
-    others = {i: (file, header(file)) for i, file in files.items() if i not in drawings}
-    for i, problem in (*_beyond_pixels(others), *(_beyond_seconds(drawings) if len(drawings) > 1 else ())):
+    raster = {i: (file, header(file)) for i, file in files.items() if i not in drawings}
+    for i, problem in (*_beyond_pixels(raster), *(_beyond_seconds(drawings) if len(drawings) > 1 else ())):
         problems[i] = problem
-    rest = [i for i in files if problems[i] is None]
-    several = [(images[i].source, files[i]) for i in rest]
+    readable = [i for i in files if problems[i] is None]
+    several = [(images[i].source, files[i]) for i in readable]
     for copy, other in copies(several, lambda file: header(file).size, min_side=min_side).items():
-        problems[rest[copy]] = copy_problem(several[other][0])
+        problems[readable[copy]] = copy_problem(several[other][0])
     return tuple(
         image if image.problem == problem else replace(image, problem=problem)
         for image, problem in zip(images, problems, strict=True)
@@ -169,16 +169,16 @@ def inspect(images: Sequence[Image], *, min_side: int = MIN_SIDE, max_pixels: in
 
 def _beyond_pixels(files: Mapping[int, tuple[Path | bytes, _Header]]) -> Iterator[tuple[int, str]]:
     """Return the images beyond a document's limit on pixels, and the reason."""
-    used, allowed = 0, ALL_PIXELS
+    total, allowed = 0, ALL_PIXELS
     for i, (file, header) in files.items():
         allowed += PIXELS_A_BYTE * _file_size(file)
         width, height = header.size or (0, 0)
         pixels = width * height
         cost = pixels if header.decoder == "plain" else SLOW * max(pixels, SLOW_PIXELS)
-        if used + cost > allowed:
+        if total + cost > allowed:
             yield i, "not decoded: the pictures of the document have too many pixels together: scale them down"
         else:
-            used += cost
+            total += cost
 
 
 def _beyond_seconds(drawings: Mapping[int, Path | bytes]) -> Iterator[tuple[int, str]]:
@@ -186,16 +186,16 @@ def _beyond_seconds(drawings: Mapping[int, Path | bytes]) -> Iterator[tuple[int,
 
     The time that a drawing takes is known only after drawing it.
     """
-    used, allowed = 0.0, max(ALL_SECONDS, sum(map(_file_size, drawings.values())) / BYTES_A_SECOND)
+    total, allowed = 0.0, max(ALL_SECONDS, sum(map(_file_size, drawings.values())) / BYTES_A_SECOND)
     for i, file in drawings.items():
         problem = None
-        if used < allowed:
+        if total < allowed:
             try:
                 seconds, problem = _bounded("svg", drawing_time, file)
             except ImageError as error:  # it was ended
                 seconds, problem = SVG_SECONDS, str(error)
-            used += seconds
-        if problem is None and used >= allowed:
+            total += seconds
+        if problem is None and total >= allowed:
             problem = f"not drawn: the drawings of the document take more than {allowed:.0f} seconds: convert it to PNG"
         if problem is not None:
             yield i, problem
@@ -259,19 +259,19 @@ def copies(
         if name := plain_name(source):
             groups[name][number] = file
     size_of = size_of or (lambda file: _header(file).size)
-    found: dict[int, int] = {}
+    copy_of: dict[int, int] = {}
     for files in groups.values():
         sizes = {i: size for i, file in files.items() if (size := size_of(file))} if len(files) > 1 else {}
         areas = functools.cache(_areas)
         by_size = sorted(sizes, key=lambda i: (-sizes[i][0] * sizes[i][1], i))
         for place, i in enumerate(by_size):
             for j in by_size[:place] if min(sizes[i]) <= SMALL * min_side else ():
-                if j in found or not _same_shape(sizes[i], sizes[j]):
+                if j in copy_of or not _same_shape(sizes[i], sizes[j]):
                     continue
                 if _alike(areas(files[i]), areas(files[j])) and _digest(files[i]) != _digest(files[j]):
-                    found[i] = j
+                    copy_of[i] = j
                     break
-    return found
+    return copy_of
 
 
 def _stem(source: str) -> str:

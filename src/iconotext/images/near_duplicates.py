@@ -96,8 +96,8 @@ def near_duplicates(
     partner[:] = total
     for shift, mask in _parts(distance + 1):
         for numbers in _with_like_parts(hashes, shift, mask, block_size):
-            found = _partners(hashes[numbers], numbers, (shift, mask), distance, total)
-            partner[numbers] = np.minimum(partner[numbers], found)
+            partners = _partners(hashes[numbers], numbers, (shift, mask), distance, total)
+            partner[numbers] = np.minimum(partner[numbers], partners)
     for start in range(0, total, block_size):
         part = partner[start : start + block_size]
         part[part == total] = -1
@@ -132,22 +132,22 @@ def _partners(
     different, first, same_as = np.unique(hashes, return_index=True, return_inverse=True)
     nearest = np.full(len(different), total, np.int64)  # for each different hash, the first hash of another near one
     _compare(different, numbers[first], (different >> shift) & mask, distance, nearest)
-    own = numbers[first][same_as]
+    number = numbers[first][same_as]
     second = np.full(len(different), total, np.int64)  # the second hash that is equal
-    repeats = numbers != own
+    repeats = numbers != number
     np.minimum.at(second, same_as[repeats], numbers[repeats])
-    twin = np.where(repeats, own, second[same_as])
-    found: NDArray[np.int64] = np.minimum(nearest[same_as], twin)
-    return found
+    twin = np.where(repeats, number, second[same_as])
+    partners: NDArray[np.int64] = np.minimum(nearest[same_as], twin)
+    return partners
 
 
 def lookalikes(hashes: array[int], usable: bytearray, distance: int) -> NDArray[np.int64]:
     """Return (n,) for each picture the number of another picture that looks the same, -1 if there is none."""
     numbers = np.flatnonzero(np.frombuffer(usable, np.uint8))
     other = near_duplicates(np.frombuffer(hashes, np.uint64)[numbers], distance)
-    found = np.full(len(usable), -1, np.int64)
-    found[numbers] = np.where(other < 0, -1, numbers[other])
-    return found
+    partners = np.full(len(usable), -1, np.int64)
+    partners[numbers] = np.where(other < 0, -1, numbers[other])
+    return partners
 
 
 def _parts(number: int) -> list[tuple[np.uint64, np.uint64]]:

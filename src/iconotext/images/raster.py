@@ -79,18 +79,18 @@ def check_scans(stream: IO[bytes], components: int, *, progressive: bool) -> Non
     scans, at = 0, 2
     chunk, start = b"", 0
     for _ in range(MAX_PARTS):
-        found = None
-        while found is None:
+        marker = None
+        while marker is None:
             if not start <= at <= start + len(chunk) - _LONGEST:
                 stream.seek(at)
                 chunk, start = stream.read(_CHUNK), at
                 if len(chunk) < _LONGEST:
                     return  # its end
-            found = _MARKER.search(chunk, at - start)
-            if found is None:
+            marker = _MARKER.search(chunk, at - start)
+            if marker is None:
                 at = start + len(chunk) - _LONGEST + 1
-        kind, length, inside = found[1][0], int.from_bytes(found[2]), found[3][0]
-        at = start + found.start() + 2
+        kind, length, inside = marker[1][0], int.from_bytes(marker[2]), marker[3][0]
+        at = start + marker.start() + 2
         if kind == _END:
             return
         if kind >= _FIRST_WITH_LENGTH:

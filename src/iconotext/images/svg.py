@@ -76,10 +76,10 @@ def render_svg(data: bytes) -> Pillow.Image:
 
 
 def _font() -> str:
-    found = find_spec("ttf_opensans")
-    if found is None or found.origin is None:
+    spec = find_spec("ttf_opensans")
+    if spec is None or spec.origin is None:
         raise RuntimeError("the package ttf-opensans is missing: install iconotext again")
-    return str(Path(found.origin).parent / "ttf" / "OpenSans-Regular.ttf")
+    return str(Path(spec.origin).parent / "ttf" / "OpenSans-Regular.ttf")
 
 
 def _parsed(data: bytes) -> Element:
@@ -120,6 +120,6 @@ def _size(root: Element) -> tuple[float, float] | None:
 
 
 def _length(value: str | None) -> float | None:
-    found = LENGTH.match((value or "")[:LONGEST])
-    length = float(found[1]) * PIXELS.get(found[2].lower(), 0) if found else 0.0  # 0 for other units, such as per cent
+    match = LENGTH.match((value or "")[:LONGEST])
+    length = float(match[1]) * PIXELS.get(match[2].lower(), 0) if match else 0.0  # 0 for other units, such as per cent
     return length if length > 0 else None

@@ -76,9 +76,9 @@ class TextTower(nn.Module):
     def __init__(self, name: str, dim: int) -> None:
         super().__init__()
         folder = folder_of_model(name)
-        self.tower, own = load_tower(name, folder, "text")
+        self.tower, tower_dim = load_tower(name, folder, "text")
         self.tokens = Tokens(name, folder)
-        check_dim("text", 'kind = "tower"', own, dim)
+        check_dim("text", 'kind = "tower"', tower_dim, dim)
 
     def forward(self, words: Tensor, lengths: Tensor) -> Tensor:
         """Encode N sentences.
@@ -107,8 +107,8 @@ class ImageTower(nn.Module):
 
     def __init__(self, name: str, dim: int) -> None:
         super().__init__()
-        self.tower, own = load_tower(name, folder_of_model(name), "image")
-        check_dim("image", 'kind = "tower"', own, dim)
+        self.tower, tower_dim = load_tower(name, folder_of_model(name), "image")
+        check_dim("image", 'kind = "tower"', tower_dim, dim)
 
     def forward(self, pixels: Tensor) -> Tensor:
         """Turn (N, 3, h, w) pixels into (N, dim) unit vectors."""
@@ -153,4 +153,4 @@ def save_dual_encoder(target: Path, name: str, weights: Mapping[str, Tensor]) ->
 
 def without_towers(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return the weights that ``save_dual_encoder`` does not write."""
-    return {name: each for name, each in weights.items() if not name.startswith(("text.tower.", "image.tower."))}
+    return {name: tensor for name, tensor in weights.items() if not name.startswith(("text.tower.", "image.tower."))}

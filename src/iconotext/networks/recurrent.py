@@ -109,11 +109,11 @@ def _last(
     state = projected.new_zeros(active[0], h)
     at = 0
     for step, count in enumerate(active):
-        own = state[:count]
+        hidden = state[:count]
         gates = projected[packed[at : at + count]]
         at += count
-        recurrent = (own.to(product) @ w_hidden_cast.t()).to(own.dtype) if step else None
-        _step(gates, own.new_empty(count, h), own, recurrent, b_hidden[2 * h :])
+        recurrent = (hidden.to(product) @ w_hidden_cast.t()).to(hidden.dtype) if step else None
+        _step(gates, hidden.new_empty(count, h), hidden, recurrent, b_hidden[2 * h :])
     return state
 
 
@@ -144,12 +144,12 @@ class _FinalStates(torch.autograd.Function):
             state = gates.new_zeros(active[0], h)
             at = 0
             for step, count in enumerate(active):
-                here = slice(at, at + count)
+                rows = slice(at, at + count)
                 at += count
-                own = state[:count]
-                before[here] = own
-                recurrent = (own.to(product) @ w_hidden_cast.t()).to(own.dtype) if step else None
-                _step(gates[here], recurrent_new[here], own, recurrent, b_hidden[2 * h :])
+                hidden = state[:count]
+                before[rows] = hidden
+                recurrent = (hidden.to(product) @ w_hidden_cast.t()).to(hidden.dtype) if step else None
+                _step(gates[rows], recurrent_new[rows], hidden, recurrent, b_hidden[2 * h :])
         ctx.save_for_backward(words, packed, w_input, w_hidden, gates, recurrent_new, before)
         ctx.active, ctx.product = active, product
         return state
@@ -168,16 +168,16 @@ class _FinalStates(torch.autograd.Function):
         for step in reversed(range(len(active))):
             count = active[step]
             at -= count
-            here = slice(at, at + count)
-            r, z, n = gates[here, :h], gates[here, h : 2 * h], gates[here, 2 * h :]
+            rows = slice(at, at + count)
+            r, z, n = gates[rows, :h], gates[rows, h : 2 * h], gates[rows, 2 * h :]
             d = d_state[:count]
-            d_new = d_inputs[here, 2 * h :]
+            d_new = d_inputs[rows, 2 * h :]
             of_tanh.grad_input(torch.addcmul(d, d, z, value=-1), n, grad_input=d_new)  # d (1 - z) (1 - n²)
-            of_sigmoid.grad_input((before[here] - n).mul_(d), z, grad_input=d_inputs[here, h : 2 * h])
-            of_sigmoid.grad_input(d_new * recurrent_new[here], r, grad_input=d_inputs[here, :h])
-            torch.mul(d_new, r, out=d_recurrent_new[here])
+            of_sigmoid.grad_input((before[rows] - n).mul_(d), z, grad_input=d_inputs[rows, h : 2 * h])
+            of_sigmoid.grad_input(d_new * recurrent_new[rows], r, grad_input=d_inputs[rows, :h])
+            torch.mul(d_new, r, out=d_recurrent_new[rows])
             if step:
-                d_hidden = torch.cat([d_inputs[here, : 2 * h], d_recurrent_new[here]], 1).to(product)
+                d_hidden = torch.cat([d_inputs[rows, : 2 * h], d_recurrent_new[rows]], 1).to(product)
                 torch.addcmul((d_hidden @ w_hidden_cast).to(d.dtype), d, z, out=d)
         d_projected = d_inputs.new_zeros(len(words), 3 * h).index_add_(0, packed, d_inputs)  # (U, 3H)
         d_projected_cast = d_projected.to(product)
@@ -315,10 +315,10 @@ class WordLSTM(nn.Module):
         Returns:
             (N, dim) unit vectors.
         """
-        states, ends, there = self._states(ids, lengths)
+        states, ends, mask = self._states(ids, lengths)
         read = ends
         if self.attention is not None:
-            read = (_weights(self.attention, states, ends, there)[:, :, None] * states).sum(1)
+            read = (_weights(self.attention, states, ends, mask)[:, :, None] * states).sum(1)
         x = functional.dropout(self.norm(read), self.dropout, self.training)
         return functional.normalize(self.out(x).float(), dim=-1)
 
@@ -326,8 +326,8 @@ class WordLSTM(nn.Module):
         """Return the (T,) weight of each word (Fig. 7); the weights of a sentence have the sum 1."""
         if self.attention is None:
             raise ValueError("the encoder has no attention")
-        states, ends, there = self._states(ids, lengths)
-        return _weights(self.attention, states, ends, there)[there]
+        states, ends, mask = self._states(ids, lengths)
+        return _weights(self.attention, states, ends, mask)[mask]
 
     def _states(self, ids: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the LSTM's states at every word, its last state in each direction, and a mask of words.
@@ -338,15 +338,15 @@ class WordLSTM(nn.Module):
         sequences = self.embedding(ids).split(lengths.tolist())
         packed, (ends, _) = self.lstm(nn.utils.rnn.pack_sequence(sequences, enforce_sorted=False))
         states, _ = nn.utils.rnn.pad_packed_sequence(packed, batch_first=True)
-        there = torch.arange(states.shape[1], device=ids.device) < lengths.to(ids.device)[:, None]
-        return states.float(), torch.cat([ends[0], ends[1]], 1).float(), there
+        mask = torch.arange(states.shape[1], device=ids.device) < lengths.to(ids.device)[:, None]
+        return states.float(), torch.cat([ends[0], ends[1]], 1).float(), mask
 
 
-def _weights(attention: nn.Module, states: Tensor, ends: Tensor, there: Tensor) -> Tensor:
+def _weights(attention: nn.Module, states: Tensor, ends: Tensor, mask: Tensor) -> Tensor:
     """Return (N, L) attention weights, 0 for padding."""
     if isinstance(attention, nn.ModuleDict):
         queries, keys = attention["query"](ends), attention["key"](states)  # (N, d) and (N, L, d)
         scores: Tensor = (keys @ queries[:, :, None])[:, :, 0].float() * queries.shape[1] ** -0.5
     else:
         scores = attention(states)[:, :, 0].float()
-    return scores.masked_fill(~there, -torch.inf).softmax(1)
+    return scores.masked_fill(~mask, -torch.inf).softmax(1)

@@ -76,8 +76,8 @@ class _Layer(nn.Module):
         for part, (length, count) in zip(torch.split(projected, [n * c for n, c in spans]), spans, strict=True):
             # (3, count, heads, length, dim / heads)
             split = part.view(count, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
-            seen = functional.scaled_dot_product_attention(split[0], split[1], split[2])
-            outputs.append(seen.transpose(1, 2).reshape(count * length, -1))
+            attended = functional.scaled_dot_product_attention(split[0], split[1], split[2])
+            outputs.append(attended.transpose(1, 2).reshape(count * length, -1))
         return torch.cat(outputs)
 
 
@@ -165,7 +165,7 @@ class RegionBatch:
 
     def to(self, device: torch.device, *, non_blocking: bool = False) -> RegionBatch:
         """Return the batch on another device."""
-        moved = (each.to(device, non_blocking=non_blocking) for each in (self.features, self.counts, self.concepts))
+        moved = (tensor.to(device, non_blocking=non_blocking) for tensor in (self.features, self.counts, self.concepts))
         return RegionBatch(*moved)
 
     def ascending(self) -> tuple[RegionBatch, Tensor]:
@@ -239,9 +239,9 @@ class RegionEncoder(nn.Module):
 
         The token of an unknown concept consists only of the segment vector.
         """
-        known = torch.cat([names, names.new_zeros(1, names.shape[1])])  # -1 is the last row
+        extended = torch.cat([names, names.new_zeros(1, names.shape[1])])  # -1 is the last row
         different, rows = torch.unique(concepts, return_inverse=True)
-        projected = self.concept_norm(self.concept(known[different]))
+        projected = self.concept_norm(self.concept(extended[different]))
         projected = torch.where((different >= 0)[:, None], projected, 0.0)
         return (projected[rows] + segment) / 2
 
@@ -250,11 +250,11 @@ def _interleaved(regions: Tensor, concepts: Tensor, images: RegionBatch) -> tupl
     """Put each image's concepts behind its regions: (2R, dim) tokens, and the (M,) number of tokens of each image."""
     counts = images.counts
     before = torch.repeat_interleave(counts.cumsum(0) - counts, counts, output_size=len(regions))
-    own = torch.arange(len(regions), device=regions.device)
+    index = torch.arange(len(regions), device=regions.device)
     after = torch.repeat_interleave(counts, counts, output_size=len(regions))
-    places = torch.cat([own + before, own + before + after])
-    both = torch.cat([regions, concepts])
-    return torch.empty_like(both).index_copy(0, places, both), 2 * counts
+    places = torch.cat([index + before, index + before + after])
+    joined = torch.cat([regions, concepts])
+    return torch.empty_like(joined).index_copy(0, places, joined), 2 * counts
 
 
 def _pooled(encoder: WordTransformer | RegionEncoder, tokens: Tensor, counts: Tensor) -> Tensor:

@@ -15,9 +15,9 @@ def coherence(logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
         labels: (P, R) 1 or 0; NaN for no answer, which does not count.
         weights: (R,) of the relations: 1 / positive rate.
     """
-    known = ~labels.isnan()
+    answered = ~labels.isnan()
     losses = functional.binary_cross_entropy_with_logits(logits, labels.nan_to_num(), reduction="none")
-    return torch.where(known, losses * weights, torch.zeros_like(losses)).sum(1)
+    return torch.where(answered, losses * weights, torch.zeros_like(losses)).sum(1)
 
 
 def relation_weights(labels: Tensor) -> Tensor:

@@ -61,9 +61,9 @@ def directions(
             )
         if mask.dtype != torch.bool:
             raise ShapeError(f"{name} must be bool, got {mask.dtype}")
-    both = (image_negatives.diagonal() | sentence_negatives.diagonal()).nonzero()
-    if len(both):
-        raise ShapeError(f"document {int(both[0])} is its own negative")
+    repeated = (image_negatives.diagonal() | sentence_negatives.diagonal()).nonzero()
+    if len(repeated):
+        raise ShapeError(f"document {int(repeated[0])} is its own negative")
     positives = len(image_negatives)
     if own is None:
         own = similarities.diagonal()[:positives]
@@ -91,20 +91,20 @@ def sample_negatives(
     if not 0 <= positives <= documents:
         raise ShapeError(f"{positives} positives among {documents} documents: they must be some of them")
     everyone = torch.ones(positives, documents, dtype=torch.bool, device=generator.device)
-    others = everyone.fill_diagonal_(False) if everyone.numel() else everyone
+    allowed = everyone.fill_diagonal_(False) if everyone.numel() else everyone
     if b is None:
-        return others, others.clone()
+        return allowed, allowed.clone()
     if b > documents - 1:
         raise ShapeError(
             f"b = {b} negatives need {b + 1} documents in a step, there are {documents}; put more documents into a "
             "step, or lower b"
         )
-    return _draw(others, b, generator), _draw(others, b, generator)
+    return _draw(allowed, b, generator), _draw(allowed, b, generator)
 
 
-def _draw(others: Tensor, b: int, generator: torch.Generator) -> Tensor:
-    keys = torch.rand(others.shape, generator=generator, device=generator.device).masked_fill(~others, 2.0)
-    drawn = torch.zeros_like(others)
+def _draw(allowed: Tensor, b: int, generator: torch.Generator) -> Tensor:
+    keys = torch.rand(allowed.shape, generator=generator, device=generator.device).masked_fill(~allowed, 2.0)
+    drawn = torch.zeros_like(allowed)
     return drawn.scatter_(1, keys.argsort(dim=1)[:, :b], True)
 
 

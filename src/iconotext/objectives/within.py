@@ -74,11 +74,11 @@ def posterior(
     losses, weights = [], []
     row = column = place = 0
     for sentences, images in zip(sentence_counts, image_counts, strict=True):
-        own = cosines[row : row + sentences, column : column + images]
+        block = cosines[row : row + sentences, column : column + images]
         target = targets[place : place + sentences * images].view(sentences, images)
         row, column, place = row + sentences, column + images, place + sentences * images
         sums = target.sum(0)
-        entropy = -(target / sums.clamp(min=1e-6) * torch.log_softmax(own * scale, 0)).sum(0)
+        entropy = -(target / sums.clamp(min=1e-6) * torch.log_softmax(block * scale, 0)).sum(0)
         weight = sums.clamp(max=1)
         losses.append((weight * entropy).sum())
         weights.append(weight.sum())

@@ -136,12 +136,12 @@ def reason(sentence: str, image: Image, link: Link) -> str:
 def _reasons(kind: Evidence, sentence: str, image: Image) -> str:
     words = stems(sentence)
     if kind == "context":
-        likest = max(image.context, key=lambda each: (len(words & stems(each.text)), each.confidence))
+        likest = max(image.context, key=lambda s: (len(words & stems(s.text)), s.confidence))
         return f"its document links it with “{shortened(readable(likest.text), 100)}”"
     if kind == "caption":
         common = words & stems(f"{image.caption or ''} {image.alt or ''}")
-        named = [word for word in re.findall(r"[^\W_]+", sentence) if stems(word) & common]
-        return f"its caption shares {', '.join(list(dict.fromkeys(named))[:SHOWN_WORDS])}" if named else ""
+        shared = [word for word in re.findall(r"[^\W_]+", sentence) if stems(word) & common]
+        return f"its caption shares {', '.join(list(dict.fromkeys(shared))[:SHOWN_WORDS])}" if shared else ""
     return _FIXED.get(kind, kind)
 
 
@@ -171,7 +171,7 @@ def markdown(linked: LinkedDocument, folder: Path | None = None) -> str:
     parts: list[list[str]] = [[text] for text in block_texts(document, flow)]
     for link in _in_order(linked):
         parts[block_of[link.sentence]].append(embedding(document.images[link.image], None, folder))
-    return "\n\n".join(part for own in parts for part in own) + "\n"
+    return "\n\n".join(part for group in parts for part in group) + "\n"
 
 
 def _inserted(linked: LinkedDocument, text: str, folder: Path) -> str:
@@ -194,8 +194,8 @@ def _inserted(linked: LinkedDocument, text: str, folder: Path) -> str:
             prefix = prefixes[number]
             if parts and not parts[-1].endswith("\n"):
                 parts.append("\n")
-            shown = "".join(f"{prefix}{line}\n" for line in picture.split("\n"))
-            parts.append((f"{prefix.rstrip()}\n" if parts else "") + shown)
+            markup = "".join(f"{prefix}{line}\n" for line in picture.split("\n"))
+            parts.append((f"{prefix.rstrip()}\n" if parts else "") + markup)
         if number in after and number < len(lines) and lines[number].strip("> \t\r\n"):
             parts.append(f"{prefixes[number].rstrip()}\n")
         if number < len(lines):

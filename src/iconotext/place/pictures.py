@@ -48,7 +48,7 @@ _CHUNK, _CONTEXT = TypeAdapter(Chunk), TypeAdapter(Context)
 
 
 def pictures_of(
-    given: Iterable[Given], link: LinkAll, reading: ReadSettings | None = None, near: Path | None = None
+    pictures: Iterable[Given], link: LinkAll, reading: ReadSettings | None = None, near: Path | None = None
 ) -> list[Image]:
     """Return the images of everything given, in order, without icons and repeats.
 
@@ -61,11 +61,11 @@ def pictures_of(
         TypeError: Something else was given.
     """
     settings = reading or ReadSettings()
-    if isinstance(given, (str, Path, Image, Document, LinkedDocument, Chunk, Context)):
-        raise TypeError(f"pictures is a list of them, not one {type(given).__name__}: put it into [ ]")
-    found = [image for each in given for image in _images(each, link, settings)]
+    if isinstance(pictures, (str, Path, Image, Document, LinkedDocument, Chunk, Context)):
+        raise TypeError(f"pictures is a list of them, not one {type(pictures).__name__}: put it into [ ]")
+    images = [image for item in pictures for image in _images(item, link, settings)]
     merged: dict[object, Image] = {}
-    for name, image in found:
+    for name, image in images:
         before = merged.get(name)
         merged[name] = image if before is None else replace(before, context=_best([*before.context, *image.context]))
     return [image for image in merged.values() if not (image.problem and is_harmless(image.problem))]
@@ -98,36 +98,36 @@ def chunk_images(images: Iterable[ChunkImage], text: str) -> list[Image]:
     """Return the images of a chunk, given its text; one without links has the whole chunk as its context."""
     return [
         _placeless(
-            Image(each.source, None if each.file is None else Path(each.file), each.alt, each.caption),
-            _quoted(each.sentences) or _evenly(text),
-            each.problem,
+            Image(item.source, None if item.file is None else Path(item.file), item.alt, item.caption),
+            _quoted(item.sentences) or _evenly(text),
+            item.problem,
         )
-        for each in images
+        for item in images
     ]
 
 
-def _images(given: Given, link: LinkAll, settings: ReadSettings) -> Iterator[tuple[object, Image]]:
+def _images(source: Given, link: LinkAll, settings: ReadSettings) -> Iterator[tuple[object, Image]]:
     """Yield images, each with a name that is the same for an image that comes in parts."""
-    if isinstance(given, Image):
-        yield object(), given
-    elif isinstance(given, LinkedDocument):
-        for number, image in enumerate(from_elsewhere(given)):
-            yield (given.document.id, number), image
-    elif isinstance(given, Document):
-        yield from _linked([given], link, settings)
-    elif isinstance(given, Chunk):
-        for each, image in zip(given.images, chunk_images(given.images, given.text), strict=True):
-            yield (given.document, each.image), image
-    elif isinstance(given, Context):
-        file = None if given.file is None else Path(given.file)
-        image = Image(given.source, file, given.alt, given.caption)
-        yield (given.document, given.image), _placeless(image, _quoted(given.sentences), given.problem)
-    elif isinstance(given, (str, Path)):
-        yield from _of_path(Path(given), link, settings)
+    if isinstance(source, Image):
+        yield object(), source
+    elif isinstance(source, LinkedDocument):
+        for number, image in enumerate(from_elsewhere(source)):
+            yield (source.document.id, number), image
+    elif isinstance(source, Document):
+        yield from _linked([source], link, settings)
+    elif isinstance(source, Chunk):
+        for item, image in zip(source.images, chunk_images(source.images, source.text), strict=True):
+            yield (source.document, item.image), image
+    elif isinstance(source, Context):
+        file = None if source.file is None else Path(source.file)
+        image = Image(source.source, file, source.alt, source.caption)
+        yield (source.document, source.image), _placeless(image, _quoted(source.sentences), source.problem)
+    elif isinstance(source, (str, Path)):
+        yield from _of_path(Path(source), link, settings)
     else:
         raise TypeError(
             "pictures are images, documents, linked documents, chunks, contexts or files, "
-            f"not {'None' if given is None else f'a {type(given).__name__}'}"
+            f"not {'None' if source is None else f'a {type(source).__name__}'}"
         )
 
 
@@ -144,11 +144,11 @@ def _of_path(path: Path, link: LinkAll, settings: ReadSettings) -> Iterator[tupl
     suffix = path.suffix.lower()
     if path.is_dir():
         documents = list(find_documents([path], settings))
-        shown = list(_linked(read_files(documents, settings), link, settings))
-        yield from shown
-        seen = {image.file.resolve() for _, image in shown if isinstance(image.file, Path)}
+        images = list(_linked(read_files(documents, settings), link, settings))
+        yield from images
+        files = {image.file.resolve() for _, image in images if isinstance(image.file, Path)}
         for file in sorted(path.rglob("*")):
-            if file.suffix.lower() in PICTURES and file.is_file() and file.resolve() not in seen:
+            if file.suffix.lower() in PICTURES and file.is_file() and file.resolve() not in files:
                 yield file.resolve(), _own_file(file, settings)
     elif suffix in PICTURES:
         if not path.is_file():
@@ -227,11 +227,11 @@ def _linked_document(row: LinkedOut, folder: Path, settings: ReadSettings) -> Li
     if not origin.is_absolute() and not origin.parent.is_dir():
         origin = folder / origin
     within = settings.root or origin.parent
-    images = tuple(_image(each, origin, within, settings) for each in row.images)
+    images = tuple(_image(image, origin, within, settings) for image in row.images)
     sentences = tuple(Sentence(s.text, s.block, s.kind, level=s.level) for s in row.sentences)
     similarity = np.array(row.similarity, np.float32).reshape(len(sentences), len(images))
-    links = tuple(Link(each.sentence, each.image, each.score or 0.0, each.confidence or 0.0, {}) for each in row.links)
-    if any(each.sentence >= len(sentences) or each.image >= len(images) for each in links):
+    links = tuple(Link(e.sentence, e.image, e.score or 0.0, e.confidence or 0.0, {}) for e in row.links)
+    if any(link.sentence >= len(sentences) or link.image >= len(images) for link in links):
         raise ValueError("links: a number is larger than that of the sentences or pictures")
     document = Document(row.id, sentences, images, source=origin, language=row.language)
     return LinkedDocument(document, links, np.nan_to_num(similarity), row.model)
@@ -270,16 +270,14 @@ def _best(context: Iterable[LinkedSentence]) -> tuple[LinkedSentence, ...]:
     sure: dict[str, float] = {}
     for sentence in context:
         sure[sentence.text] = max(sure.get(sentence.text, 0.0), sentence.confidence)
-    ranked = sorted(sure.items(), key=lambda each: -each[1])[:SENTENCES]
+    ranked = sorted(sure.items(), key=lambda pair: -pair[1])[:SENTENCES]
     return tuple(LinkedSentence(text, min(confidence, 1.0)) for text, confidence in ranked if confidence >= LEAST)
 
 
 def _quoted(sentences: Iterable[Excerpt]) -> tuple[LinkedSentence, ...]:
-    return _best(
-        LinkedSentence(each.text, each.score if each.confidence is None else each.confidence) for each in sentences
-    )
+    return _best(LinkedSentence(s.text, s.score if s.confidence is None else s.confidence) for s in sentences)
 
 
 def _evenly(text: str) -> tuple[LinkedSentence, ...]:
     sentences = [text[start:end] for start, end in split_sentences(text, "en")]
-    return tuple(LinkedSentence(each, 1 / len(sentences)) for each in sentences)
+    return tuple(LinkedSentence(sentence, 1 / len(sentences)) for sentence in sentences)

@@ -58,13 +58,13 @@ def joined(text: Document, images: Iterable[Image]) -> Document:
 
     A picture that the text shows already, or that comes twice, has a ``problem``.
     """
-    own = text.images
-    shown = {image.source for image in own}
+    existing = text.images
+    sources = {image.source for image in existing}
     new = [
-        replace(image, problem="the text shows it already") if image.source in shown and not image.problem else image
+        replace(image, problem="the text shows it already") if image.source in sources and not image.problem else image
         for image in images
     ]
-    return replace(text, images=inspect([*own, *new])[len(own) :], links=None)
+    return replace(text, images=inspect([*existing, *new])[len(existing) :], links=None)
 
 
 def chosen(linked: LinkedDocument, settings: PlaceSettings) -> LinkedDocument:

@@ -203,10 +203,10 @@ class RegionSettings(EncoderSettings):
 def _kind_unless_named(kind: str) -> BeforeValidator:
     """A validator that sets a missing ``kind``."""
 
-    def named(value: Any) -> Any:
+    def validate(value: Any) -> Any:
         return {"kind": kind, **value} if isinstance(value, dict) else value
 
-    return BeforeValidator(named)
+    return BeforeValidator(validate)
 
 
 TextEncoder = Annotated[

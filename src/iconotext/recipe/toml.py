@@ -58,11 +58,11 @@ def wrong_value(problem: Mapping[str, Any]) -> str:
     if problem["type"] == "value_error":
         return message
     message = _KIND.sub(lambda match: PLAIN[match[1]], message)
-    given = problem["input"]
+    value = problem["input"]
     near = ""
     if problem["type"] == "literal_error":
-        near = did_you_mean(str(given), re.findall("'([^']*)'", problem["ctx"]["expected"]))
-    return f"{message[0].lower() + message[1:]}, not {given!r}{near}"
+        near = did_you_mean(str(value), re.findall("'([^']*)'", problem["ctx"]["expected"]))
+    return f"{message[0].lower() + message[1:]}, not {value!r}{near}"
 
 
 Tables = Sequence[type[Settings]]
@@ -80,7 +80,7 @@ class ErrorLocation(NamedTuple):
 def tables_of(annotation: Any) -> Tables:
     """Return the table of a setting's type, or the tables of which it is one; empty for plain values."""
     return [
-        each for each in (annotation, *get_args(annotation)) if isinstance(each, type) and issubclass(each, Settings)
+        item for item in (annotation, *get_args(annotation)) if isinstance(item, type) and issubclass(item, Settings)
     ]
 
 
@@ -142,7 +142,7 @@ def read_recipe(kind: type[Kind], path: Path | str, overrides: Sequence[str]) ->
     values.setdefault("name", path.stem)
     origin = {}
     split = [(*map(str.strip, override.partition("=")), override) for override in overrides]
-    for key, equals, text, override in sorted(split, key=lambda each: not each[0].endswith(".kind")):
+    for key, equals, text, override in sorted(split, key=lambda item: not item[0].endswith(".kind")):
         if not equals or not key:
             raise SettingError(f"{override}: give key=value, such as training.epochs=5")
         keys = key.split(".")
@@ -236,10 +236,10 @@ def _without_other_kinds(root: type[Settings], values: dict[str, Any], keys: Seq
     tables = tables_of(setting_type(root, keys))
     for key in keys:
         values = values[key]
-    own = [table for table in tables if kind_of(table) == values["kind"]]
-    if len(tables) > 1 and own:
-        known = {key for table in tables for key in table.model_fields}
-        for key in values.keys() & (known - own[0].model_fields.keys()):
+    matching = [table for table in tables if kind_of(table) == values["kind"]]
+    if len(tables) > 1 and matching:
+        all_keys = {key for table in tables for key in table.model_fields}
+        for key in values.keys() & (all_keys - matching[0].model_fields.keys()):
             del values[key]
 
 
@@ -249,29 +249,29 @@ def _validated(kind: type[Kind], values: Mapping[str, Any], source: str, origin:
         return kind.model_validate(values)
     except ValidationError as error:
         problems = []
-        for each in error.errors():
-            place = error_location(kind, each["loc"])
-            key = ".".join((*place.keys, "kind") if each["type"] == "union_tag_invalid" else place.keys)
-            below = [override for own, override in origin.items() if own.startswith(f"{key}.")]
-            where = origin.get(key) or (below[0] if below and each["type"] == "extra_forbidden" else source)
-            problems.append(f"{where}: {key or 'recipe'}: {_explain(each, place)}")
+        for entry in error.errors():
+            place = error_location(kind, entry["loc"])
+            key = ".".join((*place.keys, "kind") if entry["type"] == "union_tag_invalid" else place.keys)
+            below = [override for name, override in origin.items() if name.startswith(f"{key}.")]
+            where = origin.get(key) or (below[0] if below and entry["type"] == "extra_forbidden" else source)
+            problems.append(f"{where}: {key or 'recipe'}: {_explain(entry, place)}")
         raise SettingError("; ".join(dict.fromkeys(problems))) from error
 
 
 def _explain(problem: Mapping[str, Any], place: ErrorLocation) -> str:
     if problem["type"] == "extra_forbidden":
-        known = place.holder.model_fields
+        fields = place.holder.model_fields
         above = "".join(f"{key}." for key in place.keys[:-1])
-        near = did_you_mean(place.keys[-1], known).replace("mean ", f"mean {above}")
-        return f"no such key{f' for kind {place.kind}' if place.kind else ''}{there_are(near, known)}"
+        near = did_you_mean(place.keys[-1], fields).replace("mean ", f"mean {above}")
+        return f"no such key{f' for kind {place.kind}' if place.kind else ''}{there_are(near, fields)}"
     if problem["type"] in ("model_type", "model_attributes_type"):
         keys = dict.fromkeys(key for table in place.tables for key in table.model_fields)
         return f"a table is needed, not {problem['input']!r}; its keys are {', '.join(keys)}"
     if problem["type"] == "union_tag_invalid":
         *most, last = map(repr, map(kind_of, place.tables))
-        given = problem["input"]["kind"]
-        near = did_you_mean(str(given), map(kind_of, place.tables))
-        return f"must be {', '.join(most)} or {last}, not {given!r}{near}"
+        value = problem["input"]["kind"]
+        near = did_you_mean(str(value), map(kind_of, place.tables))
+        return f"must be {', '.join(most)} or {last}, not {value!r}{near}"
     if problem["type"] == "missing":
         return "is missing"
     return wrong_value(problem)

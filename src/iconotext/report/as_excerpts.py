@@ -50,7 +50,7 @@ def row(excerpt: Context | Chunk, *, portable: bool = False) -> dict[str, Any]:
 
 def _plain(value: Any, portable: bool) -> Any:
     if is_dataclass(value):
-        plain = {each.name: _plain(getattr(value, each.name), portable) for each in fields(value)}
+        plain = {f.name: _plain(getattr(value, f.name), portable) for f in fields(value)}
         if portable:
             plain.pop("file", None)
         if portable and "relations" in plain:
@@ -58,9 +58,9 @@ def _plain(value: Any, portable: bool) -> Any:
             plain["relations"] = [{"relation": name, "probability": p} for name, p in relations.items()]
         return plain
     if isinstance(value, tuple):
-        return [_plain(each, portable) for each in value]
+        return [_plain(item, portable) for item in value]
     if isinstance(value, Mapping):
-        return {name: _plain(each, portable) for name, each in value.items()}
+        return {name: _plain(item, portable) for name, item in value.items()}
     if isinstance(value, float):
         return plain_number(value)
     return encodable(value) if isinstance(value, str) else value
@@ -113,7 +113,7 @@ def columns(kind: type, *, portable: bool = False) -> pa.StructType:
     """Return the columns for the fields of a class; ``portable`` as in ``row``."""
     import pyarrow as pa
 
-    names = [each.name for each in fields(kind) if not (portable and each.name == "file")]
+    names = [f.name for f in fields(kind) if not (portable and f.name == "file")]
     relation = pa.struct([("relation", pa.string()), ("probability", pa.float32())])
     types = {
         "headings": pa.list_(pa.string()),
@@ -181,7 +181,7 @@ def write_dataset(
     first = ("picture", image) if kind is Context else ("pictures", pa.list_(image))
     schema = pa.schema([first, *columns(kind, portable=True)])
     languages: dict[str, str] = {}  # of each document
-    rows = size = held = 0
+    rows = size = batch_bytes = 0
     batch: list[dict[str, Any]] = []
 
     with open_atomic(folder / TABLE, force=force) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
@@ -195,9 +195,9 @@ def write_dataset(
         for document, excerpt in excerpts:
             languages[document.id] = document.language
             batch.append(_with_pictures(document, excerpt))
-            rows, held = rows + 1, held + _bytes(batch[-1])
-            if held > BATCH_BYTES:
-                size, held = size + write(), 0
+            rows, batch_bytes = rows + 1, batch_bytes + _bytes(batch[-1])
+            if batch_bytes > BATCH_BYTES:
+                size, batch_bytes = size + write(), 0
         if not rows:
             raise OutputError(f"{folder}: nothing to write: there is no {kind.__name__.lower()}")
         size += write() if batch else 0
@@ -209,7 +209,7 @@ def _with_pictures(document: Document, excerpt: Context | Chunk) -> dict[str, An
     plain = row(excerpt, portable=True)
     if isinstance(excerpt, Context):
         return {"picture": _picture(document.images[excerpt.image]), **plain}
-    return {"pictures": [_picture(document.images[each.image]) for each in excerpt.images], **plain}
+    return {"pictures": [_picture(document.images[item.image]) for item in excerpt.images], **plain}
 
 
 def _bytes(row: dict[str, Any]) -> int:

@@ -91,11 +91,11 @@ def _text(document: Document, block: Block) -> str:
 def _image(document: Document, links: list[Link], related: Related, folder: Path) -> str:
     image = document.images[links[0].image]
     lines = [embedding(image, document.source, folder)]
-    named = (
+    targets = (
         f"“{inline_text(shortened(document.sentences[link.sentence].text, 100))}” ({_sure(document, link, related)})"
         for link in links
     )
-    lines.append("Linked to " + "; ".join(named))
+    lines.append("Linked to " + "; ".join(targets))
     return "\\\n".join(lines)
 
 
@@ -112,11 +112,11 @@ def _sure(document: Document, link: Link, related: Related) -> str:
 def embedding(image: Image, source: Path | None, folder: Path) -> str:
     """Return the image, with its caption below, for a Markdown file in ``folder``; ``source`` is its document."""
     if image.source.startswith("data:") and not isinstance(image.file, Path):  # it came inside the document
-        shown = block_text(f"[picture within the document] {image.alt or ''}")
+        embedded = block_text(f"[picture within the document] {image.alt or ''}")
     else:
-        shown = f"![{inline_text(image.alt or '')}](<{_address(_seen_from(folder, image, source))}>)"
+        embedded = f"![{inline_text(image.alt or '')}](<{_address(_seen_from(folder, image, source))}>)"
     caption = f"\\\n*{inline_text(image.caption)}*" if image.caption and readable(image.caption).strip() else ""
-    return shown + caption
+    return embedded + caption
 
 
 def _seen_from(folder: Path, image: Image, source: Path | None) -> str:

@@ -84,7 +84,7 @@ def rows(linked: LinkedDocument) -> Iterator[dict[str, Any]]:
     }
     by_image = links_by_image(linked)
     for i, image in enumerate(document.images):
-        shown = {
+        cells = {
             "image": i,
             "image_source": image.source,
             "alt": image.alt,
@@ -95,7 +95,7 @@ def rows(linked: LinkedDocument) -> Iterator[dict[str, Any]]:
             sentence = document.sentences[link.sentence]
             yield {
                 **head,
-                **shown,
+                **cells,
                 "sentence": link.sentence,
                 "text": sentence.text,
                 "kind": sentence.kind,
@@ -107,7 +107,7 @@ def rows(linked: LinkedDocument) -> Iterator[dict[str, Any]]:
                 **_explanation(link.explanation),
             }
         if i not in by_image:
-            yield {**head, **shown}
+            yield {**head, **cells}
     if not document.images:
         yield head
 
@@ -176,6 +176,6 @@ def to_pandas(source: LinkedDocument | Iterable[Context | Chunk]) -> pd.DataFram
         table = table.reindex(columns=[*_TYPES, *(name for name in table.columns if name not in _TYPES)])
         return table.astype({name: "Int32" for name, type_ in _TYPES.items() if type_ == "int32"})
     excerpts = list(source)
-    names = [each.name for each in fields(excerpts[0] if excerpts else Context)]
+    names = [f.name for f in fields(excerpts[0] if excerpts else Context)]
     table = pd.DataFrame([row(excerpt) for excerpt in excerpts], columns=names)
     return table.astype({name: "Int64" for name in names if name in NUMBERS})

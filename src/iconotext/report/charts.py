@@ -68,8 +68,8 @@ def drawn(
     from matplotlib.text import Text
 
     # Without pyplot there is no global state, and no window is opened.
-    own: dict[Any, Any] = {"svg.hashsalt": "iconotext", "svg.fonttype": "none", "font.size": 9, **(style or {})}
-    with mpl.rc_context(own), catch_warnings():
+    settings: dict[Any, Any] = {"svg.hashsalt": "iconotext", "svg.fonttype": "none", "font.size": 9, **(style or {})}
+    with mpl.rc_context(settings), catch_warnings():
         filterwarnings("ignore", "Glyph .* missing from")  # viewers of SVG have other fonts
         figure = Figure(figsize=(width, height), layout="constrained")
         FigureCanvasAgg(figure)

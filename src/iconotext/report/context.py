@@ -82,7 +82,7 @@ def context(linked: LinkedDocument, image: int | Image, words: int = CONTEXT_WOR
         SettingError: The document has no such image, or ``words`` is below 1.
     """
     images = linked.document.images
-    number = image if isinstance(image, int) else next((n for n, each in enumerate(images) if each == image), -1)
+    number = image if isinstance(image, int) else next((n for n, other in enumerate(images) if other == image), -1)
     if not 0 <= number < len(images):
         raise SettingError(f"the document has no such image: {image!r:.80}; it has {len(images)}, counted from 0")
     return _context(linked, Excerpts(_checked(linked, words)), number, words)
@@ -116,7 +116,7 @@ def _context(linked: LinkedDocument, excerpts: Excerpts, number: int, words: int
     by, ranked = ranked_sentences(linked, excerpts, number)
     chosen = fitting(ranked, excerpts.words, words, together=by == "place")
     best = next(iter(excerpts.links.get(number, ())), None)
-    shown = excerpts.relations[best.sentence, number] if best else None
+    relations = excerpts.relations[best.sentence, number] if best else None
     return Context(
         document=document.id,
         image=number,
@@ -130,7 +130,7 @@ def _context(linked: LinkedDocument, excerpts: Excerpts, number: int, words: int
         problem=image.problem,
         by=by,
         confidence=None if best is None else best.confidence,
-        relation=shown[0][0].name if shown else None,
+        relation=relations[0][0].name if relations else None,
         sentences=tuple(excerpts.quote(i, number) for i in chosen),
         text=_text(document, chosen),
     )
@@ -151,8 +151,8 @@ def ranked_sentences(linked: LinkedDocument, excerpts: Excerpts, image: int) -> 
         odds = score / np.maximum(1.0 - score, 1e-9)
         best = min(odds.max(), SURE)
         near = running[(best <= 0) | (odds[running] >= best / FAR)]  # a cosine may be negative
-        rest = near[np.argsort(-score[near], kind="stable")]
-        return ("links" if first else "score"), [*first, *(i for i in rest.tolist() if i not in first)]
+        remaining = near[np.argsort(-score[near], kind="stable")]
+        return ("links" if first else "score"), [*first, *(i for i in remaining.tolist() if i not in first)]
     if position is None or not len(running):
         return "nothing", []
     return "place", running[np.argsort(np.abs(running + 0.5 - position), kind="stable")].tolist()

@@ -64,19 +64,19 @@ class Embedded:
 
 
 def embed(
-    images: Sequence[Image], wanted: Iterable[int], *, longer_side: int = LONGER_SIDE, small: bool = False
+    images: Sequence[Image], image_numbers: Iterable[int], *, longer_side: int = LONGER_SIDE, small: bool = False
 ) -> dict[int, Embedded]:
     """Encode some of a document's images for a page, several at a time.
 
     Args:
-        wanted: Numbers of the images that the page shows; no others are read.
+        image_numbers: Numbers of the images that the page shows; no others are read.
         longer_side: Maximum size in pixels; smaller images keep their size.
         small: Whether they are encoded as WebP, for pages of many images; else as JPEG and PNG, which everything reads.
 
     Returns:
         Image number to embedded image; one that cannot be decoded has a ``problem`` instead.
     """
-    numbers = list(wanted)
+    numbers = list(image_numbers)
     workers = max(1, min(len(numbers), os.cpu_count() or 1, 8))
     # Threads suffice, since Pillow releases the GIL while it decodes and encodes.
     embedded = in_threads(lambda i: _embed(images[i].file, longer_side, small=small), numbers, threads=workers)

@@ -44,7 +44,7 @@ def shown_relations(links: Iterable[Link]) -> dict[tuple[int, int], list[tuple[R
     probabilities = {(link.sentence, link.image): link.relations or {} for link in links}
     least = {}
     for name, typical in TYPICAL.items():
-        odds = [_log_odds(each[name]) for each in probabilities.values() if name in each]
+        odds = [_log_odds(by_name[name]) for by_name in probabilities.values() if name in by_name]
         mean = (sum(odds) + PRIOR_LINKS * _log_odds(typical)) / (len(odds) + PRIOR_LINKS)
         least[name] = mean + log(TIMES)
     return {
@@ -54,7 +54,7 @@ def shown_relations(links: Iterable[Link]) -> dict[tuple[int, int], list[tuple[R
                 for name, probability in relations.items()
                 if name in _LABELLED and probability >= LIKELY and _log_odds(probability) >= least[name]
             ),
-            key=lambda each: -each[1],
+            key=lambda pair: -pair[1],
         )
         for place, relations in probabilities.items()
     }

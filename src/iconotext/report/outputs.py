@@ -1,7 +1,7 @@
 """The formats in which linked documents are written: one table, to which other packages may add.
 
 ``save`` writes one document in the format that the suffix of the file names; the command ``link`` writes many with
-``Output.write_file`` or ``Output.pieces``.
+``Output.write_file`` or ``Output.text_parts``.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Output:
         suffixes: Suffixes by which ``save`` recognises it; () if only ``--to`` does.
         summary: What is written, in a sentence.
         extra: The extra of iconotext that it needs; None for none.
-        text: ``text(documents, folder)`` yields pieces of text. Addresses in them are relative to the folder of the
+        text: ``text(documents, folder)`` yields text_parts of text. Addresses in them are relative to the folder of the
             file.
         write: ``write(documents, path, force=..., explained=...)`` writes a file. ``force`` replaces an existing one;
             ``explained`` says that links have explanations.
@@ -71,12 +71,12 @@ class Output:
         """Return the files that ``write_file`` writes."""
         return [path, path.with_suffix(self.companion.suffix)] if self.companion else [path]
 
-    def pieces(self, results: Iterable[LinkedDocument | Failure], folder: Path) -> Iterable[str]:
+    def text_parts(self, results: Iterable[LinkedDocument | Failure], folder: Path) -> Iterable[str]:
         """Make the text of documents, piece by piece, for a file in ``folder``; ``OutputError`` if it is no text."""
         if self.text is None:
             raise OutputError(f"{self.name} is no text for a terminal: name a file with output=...")
-        pieces: Iterable[str] = _resolved(self.text)(self._given(results), folder)
-        return pieces
+        text_parts: Iterable[str] = _resolved(self.text)(self._given(results), folder)
+        return text_parts
 
     def write_file(
         self,
@@ -90,12 +90,12 @@ class Output:
         if self.write is not None:
             _resolved(self.write)(self._given(results), path, force=force, explained=explained)
         else:
-            write_text(path, self.pieces(results, path.parent), force=force)
+            write_text(path, self.text_parts(results, path.parent), force=force)
         if self.companion is not None:
             write_text(path.with_suffix(self.companion.suffix), _resolved(self.companion.text)(), force=force)
 
     def _given(self, results: Iterable[LinkedDocument | Failure]) -> Iterable[LinkedDocument | Failure]:
-        return results if self.failures else (each for each in results if isinstance(each, LinkedDocument))
+        return results if self.failures else (result for result in results if isinstance(result, LinkedDocument))
 
 
 HTML = Output(

@@ -291,10 +291,10 @@ class PageFolder:
         queue: deque[Updated | Failure | WithoutPictures | _ToLink] = deque()  # in order; results of linking come later
 
         def documents() -> Iterator[Document]:
-            for each in chain.from_iterable(self._examine(each, beside) for each in files):
-                queue.append(each)
-                if isinstance(each, _ToLink):
-                    yield each.document
+            for entry in chain.from_iterable(self._examine(file, beside) for file in files):
+                queue.append(entry)
+                if isinstance(entry, _ToLink):
+                    yield entry.document
 
         with thread_pool(1) as beside:
             to_link = documents()
@@ -308,7 +308,7 @@ class PageFolder:
                     card = beside.submit(card_image, linked)
                     html = reading_page(linked, index=INDEX, embedded=item.pictures.result())
                     yield item.file, self._write(linked, html, item.page, item.origin, card.result()), linked
-            yield from (each for each in queue if not isinstance(each, _ToLink))
+            yield from (entry for entry in queue if not isinstance(entry, _ToLink))
 
     def _examine(self, source: Source, beside: Executor) -> Iterator[Updated | Failure | WithoutPictures | _ToLink]:
         """Yield results for a file that need no linking, and the documents in it that must be linked."""
@@ -364,7 +364,7 @@ class PageFolder:
             pages = {record.page for record in gone}
             self._manifest.rewrite([record for record in records if record.page not in pages])
         listed = sorted(
-            self._manifest.records.values(), key=lambda each: (unquote(each.origin.source), each.origin.number)
+            self._manifest.records.values(), key=lambda record: (unquote(record.origin.source), record.origin.number)
         )
         if listed or removed:
             self._put(self.folder / INDEX, sealed(index_page(listed)))
@@ -443,20 +443,20 @@ LONGEST = 60
 """Maximum length of a name."""
 
 
-def page_name(identifier: str, taken: set[str], *longer: str) -> str:
-    """Return a file name without suffix, valid on every file system and unused; it is added to ``taken``.
+def page_name(identifier: str, used_names: set[str], *longer: str) -> str:
+    """Return a file name without suffix, valid on every file system and unused; it is added to ``used_names``.
 
     Names that differ only in case count as the same, as on some file systems.
 
     Args:
         identifier: Name of the document.
-        taken: Names in use, in lower case.
+        used_names: Names in use, in lower case.
         longer: Alternative names, tried in order before a number is appended to the first one.
     """
     base = _plain(identifier)
     numbered = (f"{base}-{number}" for number in count_from(2))
-    name = next(name for name in chain([base], map(_plain, longer), numbered) if name.casefold() not in taken)
-    taken.add(name.casefold())
+    name = next(name for name in chain([base], map(_plain, longer), numbered) if name.casefold() not in used_names)
+    used_names.add(name.casefold())
     return name
 
 

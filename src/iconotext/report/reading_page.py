@@ -140,15 +140,15 @@ def reading_page(
     after = placed(document, flow, {image: links[0] for image, links in by_image.items()})
     in_text = [image for images in after.values() for image in images]
     unlinked = [image for image in range(len(document.images)) if image not in by_image]
-    shown = {image: number for number, image in enumerate((*in_text, *unlinked), 1)}
+    number_of = {image: number for number, image in enumerate((*in_text, *unlinked), 1)}
     stays = {
         image: flow[n].sentences[-1] if n >= 0 else -1
         for n, images in after.items()
         for image in images
         if is_guess(by_image[image][0])
     }
-    figures = _figures(linked, by_image, embedded, shown, stays)
-    spans = _spans(linked, shown)
+    figures = _figures(linked, by_image, embedded, number_of, stays)
+    spans = _spans(linked, number_of)
     passages = [
         (block.kind, _Passage(tuple(spans[i] for i in block.sentences), tuple(figures[i] for i in after.get(n, []))))
         for n, block in enumerate(flow)
@@ -158,8 +158,8 @@ def reading_page(
         (kind, [passage for _, passage in run]) for kind, run in groupby(passages, key=lambda passage: passage[0])
     ]
     explained = explanation_data(linked)
-    written = any(image.lines for image in document.images)
-    parts = ["reading", *(["written"] if written else []), *(["explanation"] if explained else [])]
+    has_words = any(image.lines for image in document.images)
+    parts = ["reading", *(["written"] if has_words else []), *(["explanation"] if explained else [])]
     return filled(
         PACKAGE,
         "reading.html",
@@ -169,7 +169,7 @@ def reading_page(
         heading=heading,
         first=_Passage((), tuple(figures[i] for i in after.get(-1, []))),
         contents=_contents(linked.document, [passage for kind, passage in passages if kind == "heading"]),
-        numbers=shown,
+        numbers=number_of,
         most=PICTURES_OF_A_SENTENCE,
         hues=HUES,
         address=readable(document.meta.get("address", "")),
@@ -186,13 +186,13 @@ def reading_page(
         index=index,
         leads=leads,
         measured=measured_at(0.0, _kinds(linked)),
-        data=_data(linked, explained, shown, correct),
+        data=_data(linked, explained, number_of, correct),
         explained=bool(explained),
         form=form,
         changed=changed,
         kinds=FORM_KINDS.items(),
         selections=FORM_SELECTIONS,
-        beside=any(each.uri and not each.uri.startswith("data:") for each in embedded.values()),
+        beside=any(picture.uri and not picture.uri.startswith("data:") for picture in embedded.values()),
     )
 
 
@@ -234,15 +234,15 @@ def _contents(document: Document, headings: Sequence[_Passage]) -> list[tuple[in
     """Return level (0 for the highest), first sentence and text of each heading; nothing for a short document."""
     if len(headings) < CONTENTS:
         return []
-    levels = [document.sentences[each.spans[0].number].level or 0 for each in headings]
-    texts = ["".join(f"{span.text}{span.end}{span.space}" for span in each.spans).strip() for each in headings]
+    levels = [document.sentences[heading.spans[0].number].level or 0 for heading in headings]
+    texts = ["".join(f"{span.text}{span.end}{span.space}" for span in heading.spans).strip() for heading in headings]
     return [
-        (min(level - min(levels), DEEPEST), each.spans[0].number, text)
-        for level, each, text in zip(levels, headings, texts, strict=True)
+        (min(level - min(levels), DEEPEST), heading.spans[0].number, text)
+        for level, heading, text in zip(levels, headings, texts, strict=True)
     ]
 
 
-def _spans(linked: LinkedDocument, shown: Mapping[int, int]) -> list[_Span]:
+def _spans(linked: LinkedDocument, number_of: Mapping[int, int]) -> list[_Span]:
     of_sentence: dict[int, list[tuple[int, Link]]] = {}
     for index, link in enumerate(linked.links):
         of_sentence.setdefault(link.sentence, []).append((index, link))
@@ -250,7 +250,7 @@ def _spans(linked: LinkedDocument, shown: Mapping[int, int]) -> list[_Span]:
     for number, sentence in enumerate(linked.document.sentences):
         links = of_sentence.get(number, [])
         note = ", ".join(
-            f"picture {shown[link.image]} ({_by(linked, link.image) or percent(link.confidence)})"
+            f"picture {number_of[link.image]} ({_by(linked, link.image) or percent(link.confidence)})"
             f"{_carried(linked, link)}"
             for _, link in links
         )
@@ -292,9 +292,9 @@ def _figures(
     first: dict[str, int] = {}
     figures = []
     for number, image in enumerate(linked.document.images):
-        shown = embedded.get(number) or Embedded(None, problem=image.problem)
+        picture = embedded.get(number) or Embedded(None, problem=image.problem)
         # A repeated image is in the file only once: the script shows the first one's data in both places.
-        original = number if shown.digest is None else first.setdefault(shown.digest, number)
+        original = number if picture.digest is None else first.setdefault(picture.digest, number)
         figures.append(
             _Figure(
                 number=number,
@@ -304,7 +304,7 @@ def _figures(
                 caption=_readable(image.caption),
                 hue=number % HUES,
                 note=_note(by_image.get(number, []), _by(linked, number)),
-                embedded=shown,
+                embedded=picture,
                 repeats=None if original == number else original,
                 carried=_carried(linked, by_image[number][0]) if number in by_image else "",
                 guess=number in stays,
@@ -342,7 +342,7 @@ def _readable(text: str | None) -> str | None:
     return readable(text) if text else None
 
 
-def _data(linked: LinkedDocument, explained: dict[str, Any], shown: Mapping[int, int], correct: str | None) -> str:
+def _data(linked: LinkedDocument, explained: dict[str, Any], number_of: Mapping[int, int], correct: str | None) -> str:
     """Return data for the script, as JSON that cannot end its HTML element."""
     kinds = _kinds(linked)
     data: dict[str, Any] = {
@@ -353,7 +353,7 @@ def _data(linked: LinkedDocument, explained: dict[str, Any], shown: Mapping[int,
         ],
         "images": [
             {
-                "number": shown[number],
+                "number": number_of[number],
                 "source": _shown_source(image),
                 "alt": _readable(image.alt),
                 "caption": _readable(image.caption),

@@ -69,8 +69,8 @@ def source_text(document: Document) -> tuple[str, str] | None:
 
 def _sentence_spans(document: Document, source: str, kind: str) -> list[tuple[int, int] | None]:
     stem = document.source.stem if document.source is not None else ""
-    shown = markdown_references(source, stem) if kind == "markdown" else {}
-    plain, places = _words(source, kind, shown)
+    link_texts = markdown_references(source, stem) if kind == "markdown" else {}
+    plain, places = _words(source, kind, link_texts)
     star = kind == "markdown"  # emphasis within a word; so a star in the sentence is ignored, too
     keys = [f" {' '.join(_WORD.findall(s.text.replace('*', '') if star else s.text))} " for s in document.sentences]
     begins = _places(plain, keys)
@@ -80,11 +80,11 @@ def _sentence_spans(document: Document, source: str, kind: str) -> list[tuple[in
     ]
 
 
-def _words(source: str, kind: str, shown: Mapping[str, str]) -> tuple[str, list[tuple[int, int]]]:
+def _words(source: str, kind: str, link_texts: Mapping[str, str]) -> tuple[str, list[tuple[int, int]]]:
     """Return the words of a file, with spaces around each, and the position in the file of each of these characters.
 
     Args:
-        shown: Reference in the file to the text that is shown for it.
+        link_texts: Reference in the file to the text that is shown for it.
     """
     text, places, space = [" "], [(0, 0)], True
     for token in _TOKENS[kind].finditer(source):
@@ -92,8 +92,8 @@ def _words(source: str, kind: str, shown: Mapping[str, str]) -> tuple[str, list[
         character = html.unescape(token["entity"]) if token["entity"] else token["word"]
         reference = token["reference"] if kind == "markdown" else None
         if reference:
-            words = " ".join(_WORD.findall(shown.get(reference, reference)))
-            words = words if space or reference in shown else f" {words}"
+            words = " ".join(_WORD.findall(link_texts.get(reference, reference)))
+            words = words if space or reference in link_texts else f" {words}"
             text.append(words)
             places += [token.span()] * len(words)
             space = space and not words
@@ -132,8 +132,8 @@ def _places(plain: str, keys: Sequence[str]) -> list[int | None]:
         if begins[i] is None and keys[i].strip():
             at = plain.rfind(keys[i], lows[i], high)
             begins[i] = at if at >= 0 else None
-        here = begins[i]
-        high = high if here is None else here + 1
+        begin = begins[i]
+        high = high if begin is None else begin + 1
     return begins
 
 

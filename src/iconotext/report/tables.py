@@ -45,7 +45,7 @@ class Grid:
         """Return Markdown that ends with a line break; text of the cells is escaped. Without rows it is empty."""
         from iconotext.report.as_markdown import block_text, inline_text
 
-        headers = [inline_text(each if isinstance(each, str) else f"{each[0]}: {each[1]}") for each in self.columns]
+        headers = [inline_text(c if isinstance(c, str) else f"{c[0]}: {c[1]}") for c in self.columns]
         lines = [f"**{inline_text(self.title)}**", ""] if self.title else []
         if self.rows:
             lines += ["| " + " | ".join(headers) + " |", "|---" + "|---:" * (len(headers) - 1) + "|"]
@@ -70,7 +70,7 @@ class Grid:
         return "\n".join([*lines, "</tbody></table>"])
 
     def _head(self) -> str:
-        (_, first), *columns = (("", each) if isinstance(each, str) else each for each in self.columns)
+        (_, first), *columns = (("", column) if isinstance(column, str) else column for column in self.columns)
         names = "".join(f'<th scope="col">{escape(name)}</th>' for _, name in columns)
         if not any(group for group, _ in columns):
             return f"<tr><td>{escape(first)}</td>{names}</tr>"
@@ -139,12 +139,12 @@ def footnoted(sections: Sequence[Section], footnotes: Sequence[Footnote]) -> lis
 
     All are below the first table, grave ones also below every other table with their rows.
     """
-    plain = [each for each in footnotes if not each.grave]
-    marks = [("†" if each.grave else str(plain.index(each) + 1).translate(_RAISED), each) for each in footnotes]
+    plain = [note for note in footnotes if not note.grave]
+    marks = [("†" if note.grave else str(plain.index(note) + 1).translate(_RAISED), note) for note in footnotes]
     marked: list[Section] = []
     for section in sections:
         if isinstance(section, Grid):
-            first = not any(isinstance(each, Grid) for each in marked)
+            first = not any(isinstance(part, Grid) for part in marked)
             marked.append(_marked(section, marks, first=first))
         else:
             marked.append(section)
@@ -152,17 +152,17 @@ def footnoted(sections: Sequence[Section], footnotes: Sequence[Footnote]) -> lis
 
 
 def _marked(grid: Grid, marks: Sequence[tuple[str, Footnote]], *, first: bool) -> Grid:
-    rows, named = [], set()
+    rows, noted = [], set()
     for name, *cells in grid.rows:
         texts = _texts(name)
-        about = [number for number, (_, each) in enumerate(marks) if _is_about(each, " ".join(texts))]
-        own = "".join(dict.fromkeys(marks[number][0] for number in about))
+        about = [number for number, (_, note) in enumerate(marks) if _is_about(note, " ".join(texts))]
+        row_marks = "".join(dict.fromkeys(marks[number][0] for number in about))
         if any(marks[number][1].grave for number in about):  # invalid figures are not highlighted
             cells = [[str(text) for text in _texts(cell)] for cell in cells]
-        rows.append([[*texts, own] if own else name, *cells])
-        named |= set(about)
+        rows.append([[*texts, row_marks] if row_marks else name, *cells])
+        noted |= set(about)
     notes = [
-        f"{mark} {each.text}" for number, (mark, each) in enumerate(marks) if first or (each.grave and number in named)
+        f"{mark} {note.text}" for number, (mark, note) in enumerate(marks) if first or (note.grave and number in noted)
     ]
     return replace(grid, rows=rows, notes=[*notes, *grid.notes])
 

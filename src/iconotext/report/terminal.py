@@ -64,14 +64,14 @@ def overview(counts: Sequence[Counts]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold", show_footer=True, padding=(0, 2, 0, 0))
     table.add_column("Document", overflow="fold", footer=counted(len(counts), "document"))
     for key in ("sentences", "pictures", "linked", "links"):
-        total = sum(getattr(each, key) for each in counts)
+        total = sum(getattr(c, key) for c in counts)
         table.add_column(key.capitalize(), justify="right", no_wrap=True, footer=f"{total:,}")
-    problems = sum(len(each.problems) for each in counts)
+    problems = sum(len(c.problems) for c in counts)
     table.add_column("Problems", justify="right", no_wrap=True, footer=Text(f"{problems or ''}", style="dim red"))
-    for each in counts:
-        name = Text(shortened(each.name, 60))
-        numbers = (each.sentences, each.pictures, each.linked, each.links)
-        table.add_row(name, *(f"{n:,}" for n in numbers), Text(f"{len(each.problems) or ''}", style="dim red"))
+    for document in counts:
+        name = Text(shortened(document.name, 60))
+        numbers = (document.sentences, document.pictures, document.linked, document.links)
+        table.add_row(name, *(f"{n:,}" for n in numbers), Text(f"{len(document.problems) or ''}", style="dim red"))
     return table
 
 
@@ -109,9 +109,9 @@ def _sentence(text: str, explanation: Explanation | None) -> Text:
     """Return a sentence, shortened if long, with the words that carry its link highlighted."""
     from rich.text import Text
 
-    shown = shortened(readable(text), LONGEST)
-    styled = Text(shown)
-    whole = len(shown) if shown == readable(text) else len(shown) - 1  # the last one is the ellipsis
+    short = shortened(readable(text), LONGEST)
+    styled = Text(short)
+    whole = len(short) if short == readable(text) else len(short) - 1  # the last one is the ellipsis
     for word in carrying_words(explanation):
         begin, end = (len(readable(text[:place])) for place in word)
         styled.stylize("bold underline", begin, min(end, whole))

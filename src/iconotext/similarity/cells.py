@@ -93,7 +93,7 @@ class Axis:
         return groups
 
 
-def axis_of(counts: Counts, what: str) -> Axis:
+def axis_of(counts: Counts, noun: str) -> Axis:
     """Make the axis of (D,) sets of these sizes, of ``sentences`` or ``images``; a tensor may be on any device.
 
     Raises:
@@ -101,13 +101,13 @@ def axis_of(counts: Counts, what: str) -> Axis:
     """
     sizes = np.asarray(counts.tolist() if isinstance(counts, Tensor) else counts)
     if sizes.ndim != 1 or (sizes.size and sizes.dtype.kind not in "iu"):
-        raise ShapeError(f"the counts of {what} must be a list of whole numbers, one a document, got {sizes!r:.80}")
+        raise ShapeError(f"the counts of {noun} must be a list of whole numbers, one a document, got {sizes!r:.80}")
     sizes = sizes.astype(np.int64)
     empty = np.flatnonzero(sizes < 1)
     if empty.size:
         raise ShapeError(
-            f"document {empty[0]} (counted from 0) has {sizes[empty[0]]} {what}; it must have one at least: leave "
-            f"documents without {what} out"
+            f"document {empty[0]} (counted from 0) has {sizes[empty[0]]} {noun}; it must have one at least: leave "
+            f"documents without {noun} out"
         )
     return Axis(sizes, np.cumsum(sizes) - sizes)
 

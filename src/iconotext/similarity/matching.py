@@ -28,25 +28,25 @@ def best_matching(value: NDArray[np.floating]) -> tuple[NDArray[np.int64], NDArr
     cost = np.ascontiguousarray(-value.T, np.float64)  # a row for each column of ``value``: each finds a partner
     few, many = cost.shape
     price_few, price_many = np.zeros(few), np.zeros(many)
-    taken, partner = np.full(few, -1), np.full(many, -1)
+    column_of, partner = np.full(few, -1), np.full(many, -1)
     for start in range(few):
-        row, reached, done = start, 0.0, np.zeros(many, np.bool_)
+        row, reached, settled = start, 0.0, np.zeros(many, np.bool_)
         distance, through = np.full(many, np.inf), np.full(many, -1)
         while True:  # the next nearest, until one is free
             further = reached + cost[row] - price_few[row] - price_many
-            nearer = ~done & (further < distance)
+            nearer = ~settled & (further < distance)
             distance[nearer], through[nearer] = further[nearer], row
-            end = int(np.argmin(np.where(done, np.inf, distance)))
+            end = int(np.argmin(np.where(settled, np.inf, distance)))
             reached, row = float(distance[end]), int(partner[end])
             if row < 0:
                 break
-            done[end] = True
+            settled[end] = True
         price_few[start] += reached
-        price_few[partner[done]] += reached - distance[done]
-        price_many[done] -= reached - distance[done]
+        price_few[partner[settled]] += reached - distance[settled]
+        price_many[settled] -= reached - distance[settled]
         while row != start:  # back along the path: each takes what the next one gave up
             row = int(through[end])
             partner[end] = row
-            taken[row], end = end, int(taken[row])
+            column_of[row], end = end, int(column_of[row])
     rows = np.flatnonzero(partner >= 0)
     return rows, partner[rows]

@@ -114,11 +114,11 @@ def _best_rows(values: Tensor, group: Group, counts: NDArray[np.int64], *, most:
     ``most`` may exceed the size of a set; the surplus is meaningless.
     """
     members = torch.from_numpy(group.members).to(values.device)
-    own = values[members]  # (G, width, Q)
+    group_values = values[members]  # (G, width, Q)
     if counts.min() < group.width:
         repeated = torch.from_numpy(np.arange(group.width) >= counts[:, None]).to(values.device)
-        own = own.masked_fill(repeated[:, :, None], -torch.inf)  # last, since the sort is stable
-    order = own.sort(dim=1, descending=True, stable=True).indices[:, :most]
+        group_values = group_values.masked_fill(repeated[:, :, None], -torch.inf)  # last, since the sort is stable
+    order = group_values.sort(dim=1, descending=True, stable=True).indices[:, :most]
     return members.gather(1, order.flatten(1)).view_as(order)
 
 
@@ -207,9 +207,9 @@ def set_similarities(
     if directions not in get_args(Directions):
         raise SettingError(f"no directions {directions!r}; there are {', '.join(get_args(Directions))}")
     sentences, images = axis_of(sentence_counts, "sentences"), axis_of(image_counts, "images")
-    wanted = (int(sentences.counts.sum()), int(images.counts.sum()))
-    if tuple(cosines.shape) != wanted:
-        raise ShapeError(f"cosines are {tuple(cosines.shape)}, the counts of sentences and images add up to {wanted}")
+    shape = (int(sentences.counts.sum()), int(images.counts.sum()))
+    if tuple(cosines.shape) != shape:
+        raise ShapeError(f"cosines are {tuple(cosines.shape)}, the counts of sentences and images add up to {shape}")
     if not cosines.is_floating_point():
         raise ShapeError(f"cosines must be floating-point numbers, got {cosines.dtype}")
     if max_cells < 1:
@@ -219,7 +219,7 @@ def set_similarities(
         cosines = cosines.float()
     if not cosines.numel():
         return cosines.new_zeros(len(sentences), len(images))
-    parts = _portions(sentences, wanted[1], max_cells)
+    parts = _portions(sentences, shape[1], max_cells)
     rows = torch.split(cosines, [int(part.counts.sum()) for part in parts])
     sums = [
         weighted_sum(part, choose(part.detach(), axis, images), len(axis) * len(images))
@@ -279,8 +279,8 @@ def own_similarities(
         span = slice(first, first + OWN_BLOCK)
         n, m = rows.counts[span], columns.counts[span]
         block = cosines[rows.starts[first] :, columns.starts[first] :][: n.sum(), : m.sum()]
-        own = set_similarities(block, n.tolist(), m.tolist(), kind=kind, k=k, links=links, directions=directions)
-        parts.append(own.diagonal())
+        matrix = set_similarities(block, n.tolist(), m.tolist(), kind=kind, k=k, links=links, directions=directions)
+        parts.append(matrix.diagonal())
     return torch.cat(parts) if parts else cosines.new_zeros(0)
 
 

@@ -135,12 +135,12 @@ def locked(path: Path, busy: str, error: type[IconotextError] = OutputError, *, 
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        held = FileLock(path, timeout=wait).acquire()
+        lock = FileLock(path, timeout=wait).acquire()
     except Timeout as problem:
         raise error(f"{path.parent}: {busy}") from problem
     except OSError as problem:
         raise write_error(path, problem) from problem
-    with held:
+    with lock:
         yield
 
 
@@ -154,10 +154,10 @@ def check_overwrite(path: Path, force: bool) -> None:
 
 def write_error(path: Path | str, error: BaseException) -> OutputError:
     """Return the error to raise if something cannot be written."""
-    said = f"cannot write {path}: {getattr(error, 'strerror', None) or error}"
+    message = f"cannot write {path}: {getattr(error, 'strerror', None) or error}"
     if is_full_disk(error):
-        return FullDiskError(f"{said}; free some space there, then give the same command again")
-    return OutputError(said)
+        return FullDiskError(f"{message}; free some space there, then give the same command again")
+    return OutputError(message)
 
 
 def is_full_disk(error: BaseException) -> bool:

@@ -112,11 +112,11 @@ def is_folder(address: str) -> bool:
 def entries(folder: str) -> list[Entry]:
     """Return all files in a folder and below, sorted by address, without hidden ones."""
     if not is_remote(folder):
-        found = []
+        addresses = []
         for place, inner, names in os.walk(folder):
             inner[:] = [name for name in inner if not name.startswith(".")]
-            found += [os.path.join(place, name) for name in names if not name.startswith(".")]
-        return [known for address in sorted(found) if (known := entry(address)) is not None]
+            addresses += [os.path.join(place, name) for name in names if not name.startswith(".")]
+        return [file for address in sorted(addresses) if (file := entry(address)) is not None]
 
     def listed(store: Any, path: str) -> list[Entry]:
         from pyarrow.fs import FileSelector
@@ -129,7 +129,7 @@ def entries(folder: str) -> list[Entry]:
             if info.is_file and "/." not in info.path.removeprefix(start)
         ]
 
-    return sorted(_asked(folder, listed), key=lambda each: each.address)
+    return sorted(_asked(folder, listed), key=lambda item: item.address)
 
 
 def read_bytes(address: str, most: int | None = None) -> bytes | None:
@@ -184,7 +184,7 @@ def remove(address: str) -> None:
 def local_files(*addresses: str) -> Iterator[list[Path]]:
     """Lend local files with the contents of addresses; those of a store are temporary copies, until the block ends."""
     with TemporaryDirectory(prefix="iconotext-") as name:
-        yield [_fetched(each, Path(name)) if is_remote(each) else Path(each) for each in addresses]
+        yield [_fetched(address, Path(name)) if is_remote(address) else Path(address) for address in addresses]
 
 
 @contextmanager

@@ -40,10 +40,10 @@ def usable_cores() -> int:
     Available are the cores on which the process may run, or fewer if its control group (a container, a batch system)
     has a smaller share of processor time.
     """
-    if asked := os.environ.get(THREADS):
-        if not asked.isascii() or not asked.isdigit() or int(asked) < 1:
-            raise SettingError(f"{THREADS}={asked}: give a number of threads, 1 or more")
-        return int(asked)
+    if setting := os.environ.get(THREADS):
+        if not setting.isascii() or not setting.isdigit() or int(setting) < 1:
+            raise SettingError(f"{THREADS}={setting}: give a number of threads, 1 or more")
+        return int(setting)
     try:
         cores = len(os.sched_getaffinity(0))
     except AttributeError:  # macOS and Windows
@@ -58,14 +58,14 @@ def thread_shares(processes: int) -> dict[str, str]:
     numbers, their threads would wait for each other.
     """
     share = max(1, usable_cores() // processes)
-    own = [int(value) for name in OF_LIBRARIES if (value := os.environ.get(name, "")).isdigit() and int(value)]
-    return {THREADS: str(share)} | dict.fromkeys(OF_LIBRARIES, str(min([share, *own])))
+    limits = [int(value) for name in OF_LIBRARIES if (value := os.environ.get(name, "")).isdigit() and int(value)]
+    return {THREADS: str(share)} | dict.fromkeys(OF_LIBRARIES, str(min([share, *limits])))
 
 
 @contextmanager
-def environment(values: Mapping[str, str], *others: str) -> Iterator[None]:
-    """Set environment variables in the block, for code that it starts or imports; restore them and ``others`` after."""
-    before = {name: os.environ.get(name) for name in (*values, *others)}
+def environment(values: Mapping[str, str], *names: str) -> Iterator[None]:
+    """Set environment variables in the block, for code that it starts or imports; restore them and ``names`` after."""
+    before = {name: os.environ.get(name) for name in (*values, *names)}
     os.environ.update(values)
     try:
         yield
@@ -83,7 +83,7 @@ def core_quota(root: Path = Path("/")) -> float | None:
         groups = (root / "proc/self/cgroup").read_text().splitlines()
     except (OSError, ValueError):
         return None
-    found: list[float] = []
+    quotas: list[float] = []
     for _, controllers, path in (line.split(":", 2) for line in groups if line.count(":") >= 2):
         if controllers and "cpu" not in controllers.split(","):
             continue
@@ -91,8 +91,8 @@ def core_quota(root: Path = Path("/")) -> float | None:
         for mounted in (controllers, "cpu") if controllers else ("", "unified"):
             top = root / "sys/fs/cgroup" / mounted
             group = top / path.lstrip("/")
-            found += [quota for each in (group, *group.parents) if each.is_relative_to(top) and (quota := _quota(each))]
-    return min(found, default=None)
+            quotas += [q for path in (group, *group.parents) if path.is_relative_to(top) and (q := _quota(path))]
+    return min(quotas, default=None)
 
 
 def _quota(group: Path) -> float | None:

@@ -104,13 +104,13 @@ def _folder() -> str | None:
 
 def _ask(question: object, seconds: float) -> tuple[bool, Any] | None:
     """Return the worker's answer; None if it ended instead of answering."""
-    asked = pickle.dumps(question, protocol=pickle.HIGHEST_PROTOCOL)
+    message = pickle.dumps(question, protocol=pickle.HIGHEST_PROTOCOL)
     worker = _running_worker()
     timer = threading.Timer(CLOCK * seconds, worker.process.kill)
     timer.daemon = True
     timer.start()
     try:
-        worker.questions.write(asked)
+        worker.questions.write(message)
         worker.questions.flush()
         answer: tuple[bool, Any] = pickle.load(worker.answers)
         return answer
