@@ -156,16 +156,14 @@ def displaced(document: Document, *, seed: int = 0) -> Displaced | str:
     before = np.concatenate([[0], np.cumsum(text)])
     order = random_scores(document.id, 1, len(document.images), seed=seed)[0].argsort()
     images = [document.images[j] for j in order]
-    kept = tuple(sentence for sentence, is_text in zip(document.sentences, text, strict=True) if is_text)
+    body = tuple(sentence for sentence, is_text in zip(document.sentences, text, strict=True) if is_text)
     placed = tuple(replace(image, position=int(before[image.position or 0])) for image in images)
-    place = places([replace(document, sentences=kept, images=placed)])
+    place = places([replace(document, sentences=body, images=placed)])
     if len(set(place.position.tolist())) < 2:
         return "its pictures stand at one place"
     around = (place.rank == place.above[:, None]) | (place.rank == place.below[:, None])
     return Displaced(
-        replace(document, sentences=kept, images=tuple(map(_without_place, images)), links=None),
-        place.position,
-        around,
+        replace(document, sentences=body, images=tuple(map(_without_place, images)), links=None), place.position, around
     )
 
 
