@@ -131,7 +131,7 @@ def draft(
         if write:
             _write(drafts, reading, folders, yes=yes, quiet=quiet, over=replace_)
         elif json:
-            say_json([row(each) for each in drafts])
+            say_json([row(draft) for draft in drafts])
         elif drafts:
             print_table(_table(drafts))
         finish()
@@ -187,12 +187,12 @@ def _drafts(
             refused.append(outcome)
         else:
             drafts.append(outcome)
-    for reason in dict.fromkeys(each.reason for each in refused if each.text is None):
-        names = [each.id for each in refused if each.reason == reason]
+    for reason in dict.fromkeys(draft.reason for draft in refused if draft.text is None):
+        names = [draft.id for draft in refused if draft.reason == reason]
         complain(f"no draft for {counted(len(names), 'picture')} ({shortened(', '.join(names), 60)}): {reason}")
-    for each in refused if not quiet else ():
-        if each.text is not None:
-            complain(f'no draft for {each.id} ({each.source}): {each.reason}; the model said "{each.text}"')
+    for refusal in refused if not quiet else ():
+        if refusal.text is not None:
+            complain(f'no draft for {refusal.id} ({refusal.source}): {refusal.reason}; the model said "{refusal.text}"')
     if not quiet:
         stored = f"; {captioner.stored:,} had a reply from before" if captioner.stored else ""
         sent = f"{counted(captioner.sent, 'picture')} sent to {captioner.host}, {captioner.tokens:,} tokens"
@@ -221,23 +221,23 @@ def _write(
     """Show the changes, ask, and write them, document by document; status 1 if a document could not be written."""
     from iconotext.alt_text.writing import plan_change, unified_diff, write_change
 
-    failed = written = 0
+    failed = total = 0
     for path in dict.fromkeys(draft.path for draft in drafts):
-        own = [draft for draft in drafts if draft.path == path]
+        of_file = [draft for draft in drafts if draft.path == path]
         try:
-            alts = {draft.image: draft.text for draft in own}
+            alts = {draft.image: draft.text for draft in of_file}
             folder = folders.get(path)
-            change = plan_change(Path(path), alts, reading, read=own[0].sha256 or "", within=folder, over=over)
+            change = plan_change(Path(path), alts, reading, read=of_file[0].sha256 or "", within=folder, over=over)
             if not quiet or not yes:
                 say("\n".join(unified_diff(change)))
-            if yes or _agreed(path, len(own)):
+            if yes or _agreed(path, len(of_file)):
                 write_change(change)
-                written += len(own)
+                total += len(of_file)
         except (DocumentError, OutputError) as error:
             failed += 1
             complain(str(error))
     if not quiet:
-        say(f"Wrote {counted(written, 'alternative text')}", err=True)
+        say(f"Wrote {counted(total, 'alternative text')}", err=True)
     if failed:
         sys.exit(1)
 

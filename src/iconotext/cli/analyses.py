@@ -201,8 +201,8 @@ def top(
             chosen = chosen_queries(pairs, relations=relations, count=settings.count, seed=settings.seed)
             drawn = f"The texts were drawn at random (seed {settings.seed}), not chosen."
         attention = {model: words for model in models if (words := attention_of(model)) is not None}
-        asked = ask(searches, chosen, attention, count=settings.pictures)
-        write_text(output, top_images_page(asked, pairs, corpus=corpus.name, drawn=drawn), force=force)
+        results = ask(searches, chosen, attention, count=settings.pictures)
+        write_text(output, top_images_page(results, pairs, corpus=corpus.name, drawn=drawn), force=force)
         say(f"Open {output}", err=True)
 
 
@@ -254,15 +254,15 @@ def examples(
             raise SettingError("examples of object-detection cannot be drawn, because its K is chosen afterwards")
         check_names(linking, model)
         chosen = corpus_part(corpus, split and split.value)
-        wanted, mean = list(dict.fromkeys(document or ())), None
-        if not wanted:
+        ids, mean = list(dict.fromkeys(document or ())), None
+        if not ids:
             evaluation = evaluate_model(model, chosen, linking, EvaluateSettings()).evaluation
-            wanted, mean = [each.id for each in representative(evaluation, count)], evaluation.means["auc"]
-        documents = shown_documents(wanted, chosen.documents())
+            ids, mean = [d.id for d in representative(evaluation, count)], evaluation.means["auc"]
+        documents = shown_documents(ids, chosen.documents())
         linking = looking_beside(linking, model, corpus)
         scored = score_documents(model, documents, linking, say=complain)
-        shown = examples_of(documents, scored, concept_source(model, linking.image))
-        write_text(output, examples_page(shown, model=model, corpus=corpus.name, mean_auc=mean), force=force)
+        items = examples_of(documents, scored, concept_source(model, linking.image))
+        write_text(output, examples_page(items, model=model, corpus=corpus.name, mean_auc=mean), force=force)
         say(f"Open {output}", err=True)
 
 
@@ -342,15 +342,15 @@ def attention(
         stored = load_model(init_folder(model))
         weights = {sentence: word_weights(stored, sentence) for sentence in sentences}
         if json:
-            rows = [{"sentence": one, "words": [each._asdict() for each in words]} for one, words in weights.items()]
+            rows = [{"sentence": s, "words": [w._asdict() for w in words]} for s, words in weights.items()]
             say_json(rows)
             return
         for words in weights.values():
-            longest = max((len(each.word) + 2 for each in words), default=0)
-            highest = max((each.weight for each in words), default=1)
-            for each in words:
-                shown = each.word if each.in_vocabulary else f"({each.word})"
-                say(f"{shown:{longest}} {each.weight:5.2f} {'█' * round(BAR * each.weight / highest)}".rstrip())
+            longest = max((len(word.word) + 2 for word in words), default=0)
+            highest = max((word.weight for word in words), default=1)
+            for w in words:
+                text = w.word if w.in_vocabulary else f"({w.word})"
+                say(f"{text:{longest}} {w.weight:5.2f} {'█' * round(BAR * w.weight / highest)}".rstrip())
             say()
 
 
@@ -470,21 +470,21 @@ def spread(
             texts=(sentence.text for document in read_corpus(corpus) for sentence in document.sentences),
         )
         levels = by_level(list(spreads(chosen.documents(), encoder)), count)
-        documents = shown_documents([each.id for _, each in levels], chosen.documents())
+        documents = shown_documents([s.id for _, s in levels], chosen.documents())
         scored = score_documents(model, documents, looking_beside(linking, model, corpus), say=complain)
         sides = {model: examples_of(documents, scored)}
         try:
             sides[f"object detection, K = {k}"] = examples_of(documents, detected(documents, encoder, k))
         except FeatureError as error:
             complain(f"without object detection: {error}")
-        shown = []
-        for number, (level, each) in enumerate(levels):
+        renamed = []
+        for number, (level, measured) in enumerate(levels):
             for side, examples in sides.items():
-                own = examples[number]
-                caption = f"{level.capitalize()} spread (images {each.image:.2f}, text {each.text:.2f}), {side}"
-                called = f"{caption}: {own.document.title}" if own.document.title else caption
-                shown.append(replace(own, document=replace(own.document, title=called)))
+                example = examples[number]
+                caption = f"{level.capitalize()} spread (images {measured.image:.2f}, text {measured.text:.2f}), {side}"
+                called = f"{caption}: {example.document.title}" if example.document.title else caption
+                renamed.append(replace(example, document=replace(example.document, title=called)))
         heading = "Links where spread is high, middle and low"
-        page = examples_page(shown, model=model, corpus=corpus.name, mean_auc=None, heading=heading)
+        page = examples_page(renamed, model=model, corpus=corpus.name, mean_auc=None, heading=heading)
         write_text(output, page, force=force)
         say(f"Open {output}", err=True)

@@ -27,8 +27,8 @@ app = typer.Typer(
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(value: bool) -> None:
+    if value:
         say(f"iconotext {__version__}")
         raise typer.Exit
 

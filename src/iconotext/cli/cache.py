@@ -74,20 +74,20 @@ def prune(
 
         if older_than is None and to_size is None:
             raise SettingError("cache prune needs --older-than AGE or --to-size SIZE: 30d, 2GB")
-        done = prune_cache(
+        pruned = prune_cache(
             older_than=None if older_than is None else _seconds(older_than),
             to_bytes=None if to_size is None else size_in_bytes(to_size, "--to-size"),
         )
         if json:
-            say_json({"removed": done.entries, "bytes_before": done.bytes_before, "bytes": done.bytes_after})
+            say_json({"removed": pruned.entries, "bytes_before": pruned.bytes_before, "bytes": pruned.bytes_after})
         else:
-            before, after = _size(done.bytes_before), _size(done.bytes_after)
-            say(f"{done.entries:,} entries removed: {before} before, {after} now")
+            before, after = _size(pruned.bytes_before), _size(pruned.bytes_after)
+            say(f"{pruned.entries:,} entries removed: {before} before, {after} now")
 
 
 def _show(usage: Usage) -> None:
     say(f"{usage.path}: {_size(usage.bytes)} of {_size(usage.limit)}")
-    rows = [[each.kind, each.backbone, f"{each.entries:,}", _size(each.bytes)] for each in usage.kinds]
+    rows = [[kind.kind, kind.backbone, f"{kind.entries:,}", _size(kind.bytes)] for kind in usage.kinds]
     if rows:
         show_report([Grid("", ["features", "encoder", "entries", "size"], rows)])
 

@@ -261,7 +261,7 @@ def _loaded(row: Command) -> Any:
     if row.group == "corpus build":
         from iconotext.cli.corpus_build import builder_command
 
-        function = builder_command(next(each for each in BUILDERS if each.name == row.path.split()[-1]))
+        function = builder_command(next(builder for builder in BUILDERS if builder.name == row.path.split()[-1]))
     else:
         function = getattr(import_module(f"iconotext.cli.{module}"), attribute) if module else None
     around = typer.Typer(rich_markup_mode="markdown")
@@ -310,17 +310,17 @@ def _loaded_plugin(name: str) -> Any:
 
 def _arrange(command: Any, path: str) -> None:
     """Give options their variables, their place in the help, and plain names of types."""
-    shown = SHOWN.get(path, "").split()
+    names = SHOWN.get(path, "").split()
     for option in command.params:
         if option.param_type_name != "option" or option.is_eager:
             continue
         option.envvar = variable(path, flag(option))
         option.show_envvar = False
-        option.rich_help_panel = MORE if shown and flag(option) not in shown else None
+        option.rich_help_panel = MORE if names and flag(option) not in names else None
         if option.multiple:  # Click would split at every space
             option.value_from_envvar = lambda ctx, name=option.envvar: words(name)
-    order = {name: number for number, name in enumerate(shown)}
-    command.params.sort(key=lambda each: order.get(flag(each), len(order)))
+    order = {name: number for number, name in enumerate(names)}
+    command.params.sort(key=lambda p: order.get(flag(p), len(order)))
     name_types(command)
 
 

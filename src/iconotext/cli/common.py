@@ -148,9 +148,9 @@ def _ends_when_terminated() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def check_unused(given: Mapping[str, object], why: str) -> None:
+def check_unused(options: Mapping[str, object], why: str) -> None:
     """Raise ``SettingError`` with a reason if an option was given that does not apply."""
-    for name, value in given.items():
+    for name, value in options.items():
         if value:
             raise SettingError(f"{name} {why}")
 
@@ -201,10 +201,10 @@ def progress(items: Iterable[Item], *, total: int, label: str) -> Iterator[Item]
 
 def _with_lines(items: Iterable[Item], total: int, label: str) -> Iterator[Item]:
     begin = last_line = monotonic()
-    for done, item in enumerate(items, 1):
+    for count, item in enumerate(items, 1):
         yield item
         now = monotonic()
         if now - last_line >= EVERY:
             of = f" of {total:,}" if total else ""
-            complain(f"{label}: {done:,}{of}, after {timedelta(seconds=round(now - begin))}")
+            complain(f"{label}: {count:,}{of}, after {timedelta(seconds=round(now - begin))}")
             last_line = now

@@ -53,7 +53,7 @@ class Configured:
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Make Click's context of a call; what is wrong outside the command line ends it with one line."""
-        options = {flag(each): each for each in self.params if each.param_type_name == "option" and not each.is_eager}
+        options = {flag(p): p for p in self.params if p.param_type_name == "option" and not p.is_eager}
         with known_errors():
             values = self._from_files(options)
             self._check_variables(options)
@@ -143,16 +143,16 @@ def words(name: str) -> list[str] | None:
 
 def user_file() -> Path:
     """The user's own file, which may be missing; ``SettingError`` if ``ICONOTEXT_CONFIG`` names a missing file."""
-    named = os.environ.get("ICONOTEXT_CONFIG")
-    if named and not Path(named).exists():
-        raise SettingError(f"ICONOTEXT_CONFIG: {named}: no such file")
-    return Path(named or Path(typer.get_app_dir("iconotext")) / "iconotext.toml")
+    path = os.environ.get("ICONOTEXT_CONFIG")
+    if path and not Path(path).exists():
+        raise SettingError(f"ICONOTEXT_CONFIG: {path}: no such file")
+    return Path(path or Path(typer.get_app_dir("iconotext")) / "iconotext.toml")
 
 
 def _files() -> Iterator[tuple[Path, dict[str, Any], bool]]:
     """Yield path and contents of each file, in ascending precedence, and whether it is the project's."""
-    own, project, pyproject = user_file(), Path("iconotext.toml"), Path("pyproject.toml")
-    yield own, _parsed(own, _text(own)), False
+    user, project, pyproject = user_file(), Path("iconotext.toml"), Path("pyproject.toml")
+    yield user, _parsed(user, _text(user)), False
     if project.is_file():
         yield project, _parsed(project, _text(project)), True
     else:

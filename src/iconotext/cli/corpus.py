@@ -77,9 +77,9 @@ def check(
         from iconotext.system.object_store import address_of, is_remote
 
         wrong = False
-        for named in paths:
-            files = corpus_files(named)
-            earlier = None if files == (named,) else EarlierDocuments()
+        for root in paths:
+            files = corpus_files(root)
+            earlier = None if files == (root,) else EarlierDocuments()
             for path in files:
                 if is_remote(address := address_of(path)):
                     raise CorpusError(f"{address}: lies in a store; files of this machine are checked: fetch it first")
@@ -167,9 +167,9 @@ def convert(
     - `iconotext corpus convert corpus.jsonl shards/ --to shards --size 500`
     """
     with known_errors(download=download):
-        others = {"--features": features, "--links": links, "--force": force}
+        options = {"--features": features, "--links": links, "--force": force}
         if to is To.SHARDS:
-            check_unused(others, "does not go with --to shards: leave it out")
+            check_unused(options, "does not go with --to shards: leave it out")
             _write_shards(source, target, size)
             return
         check_unused({"--size": size}, "is for shards: add --to shards")
@@ -178,17 +178,17 @@ def convert(
         kind = cast("FormatName | None", to and to.value)
 
         watch = _watched(source)
-        done = convert_corpus(source, target, to=kind, features=features, links=links, force=force, watch=watch)
-        say(f"{done.file}: {counted(done.documents, 'document')}", err=True)
-        if done.inside:
-            pictures = counted(done.inside, "picture")
+        result = convert_corpus(source, target, to=kind, features=features, links=links, force=force, watch=watch)
+        say(f"{result.file}: {counted(result.documents, 'document')}", err=True)
+        if result.inside:
+            pictures = counted(result.inside, "picture")
             say(f"{pictures} in rows or in a tar: named only; --to shards takes them along", err=True)
-        if done.left_out:
-            say(f"{done.format} has no place for {', '.join(done.left_out)}: left out", err=True)
-        table = done.file.parent / "features.npy"
-        match done.features:
+        if result.left_out:
+            say(f"{result.format} has no place for {', '.join(result.left_out)}: left out", err=True)
+        table = result.file.parent / "features.npy"
+        match result.features:
             case "computed":
-                images = counted(done.images, "image")
+                images = counted(result.images, "image")
                 say(f"{table}, id2row.json: features of {images} by {features}", err=True)
             case "copied":
                 say(f"{table}, id2row.json: copied too, for recipes", err=True)
@@ -208,11 +208,11 @@ def _write_shards(source: Path, target: Path, size: int | None) -> None:
 def _into_shards(documents: Iterable[Document], target: Path, size: int) -> None:
     from iconotext.corpus.convert import write_shards
 
-    done = write_shards(documents, target, size=size)
-    pictures = counted(done.pictures, "picture")
-    say(f"{target}: {counted(done.documents, 'document')} in {counted(done.shards, 'shard')}, {pictures}", err=True)
-    if done.missing:
-        say(f"{counted(done.missing, 'picture')} not at hand: named only", err=True)
+    result = write_shards(documents, target, size=size)
+    pictures = counted(result.pictures, "picture")
+    say(f"{target}: {counted(result.documents, 'document')} in {counted(result.shards, 'shard')}, {pictures}", err=True)
+    if result.missing:
+        say(f"{counted(result.missing, 'picture')} not at hand: named only", err=True)
 
 
 def split(
@@ -247,7 +247,7 @@ def split(
 
         def documents() -> Iterator[Document]:
             nonlocal into_shards
-            for document in (each for file in files for each in documents_of(file, inside=shards)):
+            for document in (d for file in files for d in documents_of(file, inside=shards)):
                 into_shards = into_shards or any(isinstance(image.file, bytes) for image in document.images)
                 yield document
 

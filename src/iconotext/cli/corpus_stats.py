@@ -56,19 +56,19 @@ def stats(
         counts = [
             row_stats(progress(read_rows(path), total=total(path), label=f"Counting {path.name}")) for path in paths
         ]
-        named = dict(zip(_names(paths), counts, strict=True))
+        by_name = dict(zip(_names(paths), counts, strict=True))
         if plot is not None:  # first: who reads the tables may stop after some lines
             from iconotext.papers.analyses.corpus_sizes import write_sizes
 
-            write_sizes(named, plot, force=force)
-            say(f"{plot}: histograms of {len(named)} {'corpora' if len(named) > 1 else 'corpus'}", err=True)
+            write_sizes(by_name, plot, force=force)
+            say(f"{plot}: histograms of {len(by_name)} {'corpora' if len(by_name) > 1 else 'corpus'}", err=True)
         if json:
             values = [{"corpus": str(path), **numbers.as_json()} for path, numbers in zip(paths, counts, strict=True)]
             if published:
                 values += [{"published": name, **asdict(sizes)} for name, sizes in TABLE_1.items()]
             say_json(values)
             return
-        show([_sizes_grid(named), *([_published_grid()] if published else []), *_relations_grids(named)])
+        show([_sizes_grid(by_name), *([_published_grid()] if published else []), *_relations_grids(by_name)])
         for path, numbers in zip(paths, counts, strict=True):
             if numbers.unknown:
                 documents = counted(numbers.documents, "document")
@@ -84,9 +84,9 @@ def _names(paths: Sequence[Path]) -> list[str]:
     return [str(path) for path in paths]
 
 
-def _sizes_grid(named: dict[str, CorpusStats]) -> Grid:
+def _sizes_grid(by_name: dict[str, CorpusStats]) -> Grid:
     """A row for each corpus, in the form of the paper's Table 1."""
-    return Grid("", HEADER, [[name, *_cells(numbers)] for name, numbers in named.items()])
+    return Grid("", HEADER, [[name, *_cells(numbers)] for name, numbers in by_name.items()])
 
 
 def _cells(numbers: CorpusStats) -> tuple[str, ...]:
@@ -105,8 +105,8 @@ def _splits(numbers: CorpusStats) -> str:
     if set(numbers.splits) <= {"none"}:
         return f"{numbers.documents:,}"
     parts = "/".join(f"{numbers.splits.get(name, 0):,}" for name in ("train", "validation", "test"))
-    rest = numbers.splits.get("none", 0)
-    return f"{parts} + {rest:,}" if rest else parts
+    undivided = numbers.splits.get("none", 0)
+    return f"{parts} + {undivided:,}" if undivided else parts
 
 
 def _published_grid() -> Grid:
@@ -126,11 +126,11 @@ def _published_grid() -> Grid:
     return Grid("Table 1 of Hessel 2019 and its supplement, as published, rounded", HEADER, rows)
 
 
-def _relations_grids(named: dict[str, CorpusStats]) -> list[Grid]:
+def _relations_grids(by_name: dict[str, CorpusStats]) -> list[Grid]:
     """Positive rates of coherence relations, a column for each corpus that has any, and the published ones."""
     from iconotext.papers.published import published_rates
 
-    having = {name: numbers.relations for name, numbers in named.items() if numbers.relations}
+    having = {name: numbers.relations for name, numbers in by_name.items() if numbers.relations}
     if not having:
         return []
     published = published_rates()

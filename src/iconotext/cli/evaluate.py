@@ -56,9 +56,9 @@ def show(report: Report, other: Report | None, comparison: dict[str, Comparison]
 
     rows = [
         [name, *(_figure(evaluation.means[metric], evaluation.intervals[metric]) for metric in LINK_METRICS)]
-        for each in (report, other)
-        if each is not None
-        for name, evaluation in _named(each)
+        for r in (report, other)
+        if r is not None
+        for name, evaluation in _named(r)
     ]
     output.show([Grid("", ["Model", *(metric.label for metric in LINK_METRICS.values())], rows)])
     evaluation = report.evaluation
@@ -71,10 +71,10 @@ def show(report: Report, other: Report | None, comparison: dict[str, Comparison]
     if other is not None and comparison is not None:
         say(f"\n{report.name} minus {other.name}, in points:")
         rows = []
-        for metric, each in comparison.items():
-            low, high = (f"{100 * value:+.1f}" for value in each.interval)
-            tests = ["< 0.001" if p < 0.001 else f"{p:.3f}" for p in (each.p, each.p_wilcoxon)]
-            rows.append([LINK_METRICS[metric].label, f"{100 * each.difference:+.1f}", f"{low} to {high}", *tests])
+        for metric, difference in comparison.items():
+            low, high = (f"{100 * value:+.1f}" for value in difference.interval)
+            tests = ["< 0.001" if p < 0.001 else f"{p:.3f}" for p in (difference.p, difference.p_wilcoxon)]
+            rows.append([LINK_METRICS[metric].label, f"{100 * difference.difference:+.1f}", f"{low} to {high}", *tests])
         output.show([Grid("", ["", "Difference", "95 % interval", "p (permutation)", "p (Wilcoxon)"], rows)])
 
 
@@ -82,10 +82,10 @@ def _named(report: Report) -> list[tuple[str, Evaluation]]:
     if report.detection is None:
         return [(report.name, report.evaluation)]
     detection = report.detection
-    named = [(f"{report.name}, K = {detection.k} (best on these documents)", detection.best)]
+    rows = [(f"{report.name}, K = {detection.k} (best on these documents)", detection.best)]
     if detection.chosen is not None:
-        named.append((f"{report.name}, K = {detection.validation_k} (chosen on validation)", detection.chosen))
-    return named
+        rows.append((f"{report.name}, K = {detection.validation_k} (chosen on validation)", detection.chosen))
+    return rows
 
 
 def _figure(mean: float | None, interval: tuple[float, float] | None) -> str:
@@ -103,9 +103,9 @@ def evaluate_reorder(
     from iconotext.evaluate.score_documents import corpus_part
     from iconotext.linker import Linker
 
-    named = linking.evidence if "evidence" in linking.model_fields_set else ("picture", "caption")
+    evidence = linking.evidence if "evidence" in linking.model_fields_set else ("picture", "caption")
     image = linking.image or own_features(model, corpus)
-    linker = Linker.load(model, linking.model_copy(update={"evidence": named, "image": image}))
+    linker = Linker.load(model, linking.model_copy(update={"evidence": evidence, "image": image}))
     chosen = corpus_part(corpus, split and split.value)
     reordering = reorder(
         linker,
@@ -144,8 +144,8 @@ def show_reorder(model: str, order: Reordering) -> None:
     say_left_out(order.undefined.items())
 
 
-def _reorder_figure(figure: tuple[float, float, float], shown: str = ".1f") -> str:
-    mean, low, high = (format(100 * value, shown) for value in figure)
+def _reorder_figure(figure: tuple[float, float, float], spec: str = ".1f") -> str:
+    mean, low, high = (format(100 * value, spec) for value in figure)
     return f"{mean} ({low} to {high})"
 
 
@@ -171,10 +171,10 @@ def evaluate_retrieval(
 
     if pool is None:
         raise SettingError("--refine is for retrieval: add --pool 500")
-    wanted = None if refine is None else parse_refinement(refine)
+    explicit = None if refine is None else parse_refinement(refine)
     encoder = retrieval_encoder(model, corpus, image=linking.image, cache=linking.cache)
     chosen = corpus_part(corpus, split and split.value)
-    refinement = chosen_refinement(model, encoder, wanted)
+    refinement = chosen_refinement(model, encoder, explicit)
     pairs = encoded_pairs(encoder, chosen)
     report = measure_retrieval(
         encoder,
@@ -252,7 +252,7 @@ def show_retrieval(model: str, pool: int, report: RetrievalReport) -> None:
         f"\n{counted(len(pairs.ids), 'text')} and {counted(len(pairs.pictures), 'picture')}; "
         f"{counted(pool, 'picture')} in a pool; {spread}. R@K in percent."
     )
-    say_left_out((each.id, each.reason.partition(":")[0]) for each in pairs.left_out)
+    say_left_out((item.id, item.reason.partition(":")[0]) for item in pairs.left_out)
     if report.precisions:
         say("")
         columns = ["Relation, told from text and picture", "Average precision", "Chance", "Pairs", "Unanswered"]
@@ -271,11 +271,11 @@ def _cells(retrieval: Retrieval | None) -> list[str]:
     return [queries, *figures]
 
 
-def _precision(each: RelationPrecision) -> tuple[str, str]:
-    if each.average_precision is None or each.interval is None:
-        return "–", "–" if each.positive_rate is None else f"{each.positive_rate:.3f}"
-    low, high = each.interval
-    return f"{each.average_precision:.3f} ({low:.3f}–{high:.3f})", f"{each.positive_rate:.3f}"
+def _precision(precision: RelationPrecision) -> tuple[str, str]:
+    if precision.average_precision is None or precision.interval is None:
+        return "–", "–" if precision.positive_rate is None else f"{precision.positive_rate:.3f}"
+    low, high = precision.interval
+    return f"{precision.average_precision:.3f} ({low:.3f}–{high:.3f})", f"{precision.positive_rate:.3f}"
 
 
 class Protocol(StrEnum):
@@ -384,14 +384,14 @@ def evaluate(
     """
     with known_errors(download=download):
         if protocol is Protocol.REORDER:
-            others = {"--results": results, "--compare": compare, "--force": force, "--pool": pool, "--refine": refine}
-            check_unused(others, "does not go with --protocol reorder: leave it out")
+            options = {"--results": results, "--compare": compare, "--force": force, "--pool": pool, "--refine": refine}
+            check_unused(options, "does not go with --protocol reorder: leave it out")
             evaluate_reorder(model, corpus, split, as_json=as_json, settings=settings, linking=linking)
             return
         if pool is not None or refine is not None:
-            others = {"--results": results, "--compare": compare, "--force": force}
-            others |= {f"--{name}": True for name in sorted(linking.model_fields_set - {"cache", "image"})}
-            check_unused(others, "is for links: leave it out, or leave out --pool")
+            options = {"--results": results, "--compare": compare, "--force": force}
+            options |= {f"--{name}": True for name in sorted(linking.model_fields_set - {"cache", "image"})}
+            check_unused(options, "is for links: leave it out, or leave out --pool")
             evaluate_retrieval(
                 model, corpus, split, pool=pool, refine=refine, as_json=as_json, settings=settings, linking=linking
             )
@@ -446,7 +446,7 @@ def evaluate_links(
     if as_json:
         values = as_dict(report, chosen)
         if other is not None and comparison is not None:
-            metrics = {metric: asdict(each) for metric, each in comparison.items()}
+            metrics = {metric: asdict(difference) for metric, difference in comparison.items()}
             values["comparison"] = {"model": other.name, **metrics}
         say_json(values)
     else:

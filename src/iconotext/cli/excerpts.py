@@ -96,12 +96,12 @@ def _write_prompts(paths: list[str], settings: RunSettings, words: int, output: 
     def lines() -> Iterator[str]:
         nonlocal written
         for linked in linked_documents(run, settings):
-            for each in prompts(linked, words) if isinstance(linked, LinkedDocument) else ():
-                if each.problem is not None:
-                    complain(f"{each.id} ({each.context.source}): no prompt: {each.problem}")
+            for prompt in prompts(linked, words) if isinstance(linked, LinkedDocument) else ():
+                if prompt.problem is not None:
+                    complain(f"{prompt.id} ({prompt.context.source}): no prompt: {prompt.problem}")
                     continue
                 written += 1
-                yield json_text(each.row()) + "\n"
+                yield json_text(prompt.row()) + "\n"
 
     if output is None:
         print_parts(lines())
@@ -195,10 +195,10 @@ def _picture(image: ChunkImage) -> Text:
 
     from iconotext.plain_text import percent, readable, shortened
 
-    shown = Text(shortened(readable(image.source), 40))
+    text = Text(shortened(readable(image.source), 40))
     also = "" if image.also_in is None else f", also in {image.also_in}"
-    shown.append(f" ({f'by {image.by}' if image.confidence is None else percent(image.confidence)}{also})", style="dim")
-    return shown
+    text.append(f" ({f'by {image.by}' if image.confidence is None else percent(image.confidence)}{also})", style="dim")
+    return text
 
 
 def _write(
@@ -225,23 +225,23 @@ def _write(
     run, settings = _run(paths, settings, output)
     written = 0
 
-    def found() -> Iterator[tuple[Document, Any]]:
+    def pairs() -> Iterator[tuple[Document, Any]]:
         nonlocal written
         for linked in linked_documents(run, settings):
             if isinstance(linked, LinkedDocument):
-                for each in of(linked):
+                for item in of(linked):
                     written += 1
-                    yield linked.document, each
+                    yield linked.document, item
 
-    rows = (each for _, each in found())
+    rows = (item for _, item in pairs())
     if output is not None:
         if is_folder:
-            write_dataset(found(), output, kind, force=settings.force)
+            write_dataset(pairs(), output, kind, force=settings.force)
         else:
             write_excerpts(rows, output, kind, force=settings.force)
         if not settings.quiet:
-            what = f"{counted(written, kind.__name__.lower())} of {counted(run.linked, 'document')}"
-            say(f"Wrote {output}: {what}", err=True)
+            summary = f"{counted(written, kind.__name__.lower())} of {counted(run.linked, 'document')}"
+            say(f"Wrote {output}: {summary}", err=True)
     elif as_json:
         print_parts(json_array(rows))
     else:

@@ -88,7 +88,7 @@ def add(
             reading=reading,
             linking=linking,
             watch=lambda files, total: progress(files, total=total, label="Adding"),
-            say=lambda what: say(what, err=True),
+            say=lambda message: say(message, err=True),
         )
         if json:
             say_json(_report_json(path, report))
@@ -140,9 +140,9 @@ def list_(path: LibraryArgument, json: Json = False) -> None:
 
 
 def _report_json(path: Path, report: Report) -> dict[str, Any]:
-    named = ("left_out", "failures")
-    lists = {name: [{"path": p, "problem": why} for p, why in getattr(report, name)] for name in named}
-    counts = {name: value for name, value in asdict(report).items() if name not in named}
+    fields = ("left_out", "failures")
+    lists = {name: [{"path": p, "problem": why} for p, why in getattr(report, name)] for name in fields}
+    counts = {name: value for name, value in asdict(report).items() if name not in fields}
     return {"library": str(path), **counts, **lists}
 
 
@@ -151,11 +151,11 @@ def _show_report(path: Path, report: Report) -> None:
     from iconotext.library.files import file_kind
     from iconotext.plain_text import readable
 
-    named = [(where, why) for where, why in report.left_out if not is_harmless(why)]
-    for where, why in named[:SHOWN]:
+    reasons = [(where, why) for where, why in report.left_out if not is_harmless(why)]
+    for where, why in reasons[:SHOWN]:
         complain(f"{readable(where)}: {readable(why)}")
-    if len(named) > SHOWN:
-        complain(f"... and {len(named) - SHOWN} more left out; --json names them all")
+    if len(reasons) > SHOWN:
+        complain(f"... and {len(reasons) - SHOWN} more left out; --json names them all")
     if harmless := Counter(kind_of(why) for _, why in report.left_out if is_harmless(why)):
         kinds = "; ".join(f"{number:,} {kind}" for kind, number in harmless.most_common())
         complain(f"left out as icons or copies: {kinds} (--json names them; --min-side 1 keeps all of them)")

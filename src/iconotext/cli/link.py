@@ -83,8 +83,8 @@ class Run:
         self._quiet = quiet
         self._skipped: Counter[str] = Counter()
         files = find_documents(paths, reading, skipped=self._skipped)
-        own = output.resolve() if output is not None else None
-        self.files = [(path, folder) for path, folder in files if folder is None or path.resolve() != own]
+        target = output.resolve() if output is not None else None
+        self.files = [(path, folder) for path, folder in files if folder is None or path.resolve() != target]
         self.names = unique_names([path for path, _ in self.files])
         if not self.files:
             raise no_documents(paths, reading, self._skipped)
@@ -118,7 +118,7 @@ class Run:
         """All problems so far, those of whole documents first."""
         from iconotext.report.problems import Problem
 
-        documents = [Problem(str(each.path), "document", _without_path(each)) for each in self._failures]
+        documents = [Problem(str(failure.path), "document", _without_path(failure)) for failure in self._failures]
         return documents + self._images
 
     def watched(self, items: Iterable[Item]) -> Iterator[Item]:
@@ -285,7 +285,7 @@ def link(
             metavar="|".join(output.name for output in OUTPUTS),
             help="What to write.",
             callback=_known_output,
-            autocompletion=lambda: [(each.name, each.summary) for each in outputs()],
+            autocompletion=lambda: [(output.name, output.summary) for output in outputs()],
         ),
     ] = HTML.name,
     output: Annotated[
@@ -383,17 +383,17 @@ def link_folder(paths: list[Path], folder: Path, settings: RunSettings) -> None:
         )
     run = Run(paths, settings.reading, output=None, quiet=settings.quiet)
     chapters = settings.reading.epub == "chapters" and any(p.suffix.lower() == ".epub" for p, _ in run.files)
-    named = dict(zip(run.names, run.files, strict=True))
-    with RunFiles(named, settings.reading, as_said_here) as files:
+    by_name = dict(zip(run.names, run.files, strict=True))
+    with RunFiles(by_name, settings.reading, as_said_here) as files:
         linker = cache(settings.linker)  # a document alone that has not changed needs no model
         # The links of one page depend on the habits that all documents show.
-        habits = linker().habits(files) if len(named) > 1 or chapters else {}
+        habits = linker().habits(files) if len(by_name) > 1 or chapters else {}
         run.habits |= {summary for habit in habits.values() if (summary := habit.summary)}
         setup = settings.digest() + "".join(f"{name} {habit.digest}" for name, habit in sorted(habits.items()))
         pages = PageFolder(folder, setup=setup, force=settings.force, sources=[path for path, _ in run.files])
         sources = (
             Source(path, name, partial(files.read, name), settings.all_pages or within is None)
-            for name, (path, within) in named.items()
+            for name, (path, within) in by_name.items()
         )
         last = INDEX
         for outcome in run.watched(pages.update(sources, lambda documents: linker().link_all(documents, habits))):
@@ -429,12 +429,12 @@ def link_file(paths: list[Path], output: Path | None, to: Output, settings: RunS
         run.finish()
         return
     to.write_file(results, output, force=force, explained=settings.linking.explain)
-    written = f"{'Open' if to is HTML else 'Wrote'} {output}"
+    message = f"{'Open' if to is HTML else 'Wrote'} {output}"
     if to.companion is not None:
-        written += f", and {to.companion.summary}: {to.files(output)[1]}"
+        message += f", and {to.companion.summary}: {to.files(output)[1]}"
     run.show_table(settings.linking)
     if not settings.quiet and (run.shows_pictures or to is not HTML):
-        say(written, err=True)
+        say(message, err=True)
     run.finish()
 
 
@@ -459,8 +459,8 @@ def linked_documents(run: Run, settings: RunSettings) -> Iterator[LinkedDocument
 def _documents(run: Run, reading: ReadSettings) -> Iterator[Document | Failure]:
     from iconotext.read import Failure, read_files
 
-    for each in read_files(run.files, reading):
-        yield each if isinstance(each, Failure) else as_said_here(each)
+    for document in read_files(run.files, reading):
+        yield document if isinstance(document, Failure) else as_said_here(document)
 
 
 def print_parts(parts: Iterable[str]) -> None:

@@ -105,6 +105,6 @@ def _list(*, json: bool) -> None:
             say(f"  {name}")
     say("\nWorth fetching with --download; what they can do is what their makers say, and was not measured here:")
     for row in HUB_MODELS:
-        here = ", is here" if row.name in present else ""
-        say(f"  {row.name}: {row.megabytes} MB, {row.licence}{here}")
+        note = ", is here" if row.name in present else ""
+        say(f"  {row.name}: {row.megabytes} MB, {row.licence}{note}")
         say(f"    {row.compares}, languages: {row.languages}; for {row.need}")

@@ -196,10 +196,10 @@ def settings_options(command: Callable[..., None]) -> Callable[..., None]:
             for parameter, (kind, chosen, options) in settings.items():
                 plain = {option: _plain(kind, name, values.pop(option)) for option, name in options.items()}
                 # A library remembers what was given, and only that.
-                given = {name: plain[option] for option, name in options.items() if is_given(option)}
+                explicit = {name: plain[option] for option, name in options.items() if is_given(option)}
                 flags = {name: chosen.flag(name) for name in options.values()}
-                checked = make_settings(kind, {**chosen.defaults, **given}, flags)
-                values[parameter] = kind.model_construct(_fields_set=set(given), **dict(checked))
+                checked = make_settings(kind, {**chosen.defaults, **explicit}, flags)
+                values[parameter] = kind.model_construct(_fields_set=set(explicit), **dict(checked))
         command(**values)
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # Typer reads it there
@@ -217,8 +217,8 @@ def _option(option: str, kind: type[BaseModel], name: str, chosen: Fields) -> in
     settings: dict[str, Any] = {
         "help": " ".join((info.description or "").replace("``", "`").split()),
         "show_default": default not in (None, False, []),
-        "min": next((each.ge for each in info.metadata if isinstance(each, Ge)), None),
-        "max": next((each.le for each in info.metadata if isinstance(each, Le)), None),
+        "min": next((limit.ge for limit in info.metadata if isinstance(limit, Ge)), None),
+        "max": next((limit.le for limit in info.metadata if isinstance(limit, Le)), None),
         **extra,
         **chosen.more.get(name, {}),
     }
@@ -252,7 +252,7 @@ def _type(kind: type[BaseModel], name: str) -> tuple[Any, dict[str, Any]]:
 def _without_none(annotation: Any) -> Any:
     if get_origin(annotation) not in (Union, UnionType):
         return annotation
-    return reduce(or_, (each for each in get_args(annotation) if each is not NoneType))
+    return reduce(or_, (kind for kind in get_args(annotation) if kind is not NoneType))
 
 
 def _choices(annotation: Any) -> dict[str, Any]:
@@ -260,10 +260,10 @@ def _choices(annotation: Any) -> dict[str, Any]:
     if get_origin(annotation) is Literal:
         return {str(value): value for value in get_args(annotation)}
     if get_origin(annotation) is Annotated:
-        return {name: name for each in get_args(annotation) if isinstance(each, Choices) for name in each.names()}
+        return {name: name for kind in get_args(annotation) if isinstance(kind, Choices) for name in kind.names()}
     if get_origin(annotation) in (Union, UnionType, tuple):
-        members = [_choices(each) for each in get_args(annotation) if each not in (NoneType, ...)]
-        return {key: value for each in members for key, value in each.items()} if all(members) else {}
+        members = [_choices(kind) for kind in get_args(annotation) if kind not in (NoneType, ...)]
+        return {key: value for mapping in members for key, value in mapping.items()} if all(members) else {}
     return {}
 
 
@@ -277,7 +277,7 @@ def _plain(kind: type[BaseModel], name: str, value: Any) -> Any:
     """The field's value for an option's value; one that is no choice is unchanged, so that the field reports it."""
     choices = _choices(kind.model_fields[name].annotation)
     if isinstance(value, list):
-        typed = [part.strip() for each in value for part in each.split(",")] if choices else value
+        typed = [part.strip() for item in value for part in item.split(",")] if choices else value
         return tuple(choices.get(part, part) for part in typed)
     return choices[value.value] if isinstance(value, StrEnum) else value
 

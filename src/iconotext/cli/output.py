@@ -77,7 +77,7 @@ def output_console(*, err: bool = False) -> Console:
 
     class Hook(RenderHook):
         def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
-            return [Readable(each) for each in renderables]
+            return [Readable(renderable) for renderable in renderables]
 
     stream = sys.stderr if err else sys.stdout
     console = Console(stderr=err, width=None if stream.isatty() else WIDE, markup=False, emoji=False)
@@ -139,7 +139,7 @@ def fitted(section: Section, width: int) -> Iterator[RenderableType]:
 
 def _tables(grid: Grid, width: int) -> Iterator[RenderableType]:
     """The header and the rows as tables that are not wider than the terminal, if their columns allow it."""
-    head = [_text(each if isinstance(each, str) else f"{each[0]}: {each[1]}") for each in grid.columns]
+    head = [_text(c if isinstance(c, str) else f"{c[0]}: {c[1]}") for c in grid.columns]
     rows = [[_text(cell) for cell in row] for row in grid.rows]
     cells = [max([row[i].cell_len for row in rows] + [1]) for i in range(len(head))]
     widths = [max(name.cell_len, cell) for name, cell in zip(head, cells, strict=True)]
@@ -148,14 +148,14 @@ def _tables(grid: Grid, width: int) -> Iterator[RenderableType]:
             max([len(word) for word in name.plain.split()] + [cell]) for name, cell in zip(head, cells, strict=True)
         ]
     columns: list[int] = []
-    used = widths[0]
+    total = widths[0]
     for column in range(1, len(head)):
-        if columns and used + GAP + widths[column] > width:
+        if columns and total + GAP + widths[column] > width:
             yield _table(head, rows, columns, widths)
             yield ""
-            columns, used = [], widths[0]
+            columns, total = [], widths[0]
         columns.append(column)
-        used += GAP + widths[column]
+        total += GAP + widths[column]
     yield _table(head, rows, columns, widths)
 
 

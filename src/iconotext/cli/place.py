@@ -66,15 +66,15 @@ def place(
         if output is not None:
             check_overwrite(output, force)
         document = text_document(sys.stdin.read() if text == "-" else Path(text), reading)
-        given: list[Given] = []
+        sources: list[Given] = []
         for path in pictures:
             if is_library(path):
                 from iconotext.library.pictures import pictures_for
 
-                given += pictures_for(document, path)
+                sources += pictures_for(document, path)
             else:
-                given.append(path)
-        linked = Linker.load(model, download=download).place(document, given, placing, reading)
+                sources.append(path)
+        linked = Linker.load(model, download=download).place(document, sources, placing, reading)
         for note in [] if quiet else linked.notes:
             complain(note)
         result = placed(linked, None if output is None else output.parent)
@@ -103,11 +103,11 @@ def _table(result: PlacedOut) -> Table:
     table.add_column("Sentence")
     table.add_column("Confidence", no_wrap=True)
     table.add_column("Why")
-    for each in result.placed:
+    for placement in result.placed:
         table.add_row(
-            Text(shortened(readable(each.picture), 40)),
-            Text(readable(each.text)),
-            bar(each.confidence or 0.0),
-            Text(readable(each.why), style="dim"),
+            Text(shortened(readable(placement.picture), 40)),
+            Text(readable(placement.text)),
+            bar(placement.confidence or 0.0),
+            Text(readable(placement.why), style="dim"),
         )
     return table

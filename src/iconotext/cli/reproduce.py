@@ -125,7 +125,7 @@ def reproduce(
                 if several
                 else partial(runner.reproduce, table, Path(corpus[0]), dataset=dataset)
             )
-            done = run(
+            reproduction = run(
                 output,
                 watch=show,
                 overrides=set_ or [],
@@ -136,7 +136,7 @@ def reproduce(
                 report=show.report,
                 notify=show.notify,
             )
-        _tell(done, as_json=as_json)
+        _tell(reproduction, as_json=as_json)
 
 
 def _is_named(corpus: str) -> bool:
@@ -145,20 +145,20 @@ def _is_named(corpus: str) -> bool:
     return bool(equals) and not set(name) & set("/\\.") and not Path(corpus).exists()
 
 
-def _tell(done: Reproduction, *, as_json: bool) -> None:
+def _tell(reproduction: Reproduction, *, as_json: bool) -> None:
     from iconotext.papers.tables.comparison import TABLE
 
     if as_json:
-        say_json(done.results)
+        say_json(reproduction.results)
     else:
         if sys.stdout.isatty():
-            show_sections(done.sections)
+            show_sections(reproduction.sections)
         else:
-            typer.echo((done.folder / TABLE).read_text(encoding="utf-8"), nl=False)
-        say(f"\n{done.folder}: table.md, table.html, results.json and more", err=True)
-    for key, problem in done.failed.items():
+            typer.echo((reproduction.folder / TABLE).read_text(encoding="utf-8"), nl=False)
+        say(f"\n{reproduction.folder}: table.md, table.html, results.json and more", err=True)
+    for key, problem in reproduction.failed.items():
         complain(f"{key}: {problem}")
-    if done.failed:
+    if reproduction.failed:
         complain("the other rows are done; the same command tries these again")
         sys.exit(1)
 
@@ -166,7 +166,7 @@ def _tell(done: Reproduction, *, as_json: bool) -> None:
 class Lines:
     """Progress for log files: lines for the beginning, each epoch and the end of each model."""
 
-    def report(self, what: str, done: int) -> None:
+    def report(self, task: str, done: int) -> None:
         """Ignore encoding."""
 
     def notify(self, message: str) -> None:
@@ -214,9 +214,9 @@ class Bars(Lines):
         self._figures: dict[str, str] = {}
         self._progress.start()
 
-    def report(self, what: str, done: int) -> None:
+    def report(self, task: str, done: int) -> None:
         """Show how many documents are prepared."""
-        self._update("preparing", total=None, state=f"{what}, {counted(done, 'document')}")
+        self._update("preparing", total=None, state=f"{task}, {counted(done, 'document')}")
 
     def notify(self, message: str) -> None:
         """Show the work between the training of models."""

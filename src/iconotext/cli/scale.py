@@ -71,7 +71,7 @@ def link(
     with known_errors(download=download, goes_on=True, elsewhere=True):
         from iconotext.scale.run import link_shards
 
-        done = link_shards(
+        result = link_shards(
             shards,
             output,
             model=model,
@@ -80,7 +80,7 @@ def link(
             engine=work,
             watch=progress,
         )
-        _say(output, done, json, without=settings.without is not None)
+        _say(output, result, json, without=settings.without is not None)
 
 
 @settings_options
@@ -109,8 +109,8 @@ def duplicates(
     with known_errors(goes_on=True, elsewhere=True):
         from iconotext.scale.duplicates import find_duplicates
 
-        done = find_duplicates(shards, output, distance=distance, settings=settings, engine=work, watch=progress)
-        _say(output, done, json)
+        result = find_duplicates(shards, output, distance=distance, settings=settings, engine=work, watch=progress)
+        _say(output, result, json)
 
 
 @settings_options
@@ -145,59 +145,59 @@ def features(
         from iconotext.scale.features import write_features
 
         loaded = load_recipe(recipe, set_ or [])
-        done = write_features(shards, output, loaded, settings=settings, engine=work, watch=progress)
-        _say(output, done, json, what="gold link", without=settings.without is not None)
+        result = write_features(shards, output, loaded, settings=settings, engine=work, watch=progress)
+        _say(output, result, json, noun="gold link", without=settings.without is not None)
 
 
-def _say(output: str, done: dict[str, Any], json: bool, *, what: str = "link", without: bool = False) -> None:
+def _say(output: str, result: dict[str, Any], json: bool, *, noun: str = "link", without: bool = False) -> None:
     if json:
-        say_json({"output": output, **done})
+        say_json({"output": output, **result})
     else:
-        _show(output, done, what)
-    others = done["others"]
-    for name, number in list(done["pictureless"].items())[:SHOWN]:
+        _show(output, result, noun)
+    others = result["others"]
+    for name, number in list(result["pictureless"].items())[:SHOWN]:
         complain(f"{readable(name)}: {counted(number, 'picture')}, none found")
-    if more := done["pictureless"]:
+    if more := result["pictureless"]:
         complain(
             f"{counted(len(more), 'shard')} without any picture: is a tar or folder missing beside it? A tar has the"
         )
         complain("name of its shard. Put it back, or name a folder of pictures (--images) or let documents name files")
         complain("anywhere (--allow-outside), and write to a new output folder")
-    if without and not done["images"].get("left out"):
+    if without and not result["images"].get("left out"):
         complain("--without names none of these pictures: is it a table of these shards?")
     if others:
-        named = f"{readable(others[0])} and {len(others) - 1:,} more" if len(others) > 1 else readable(others[0])
-        complain(f"{output} has results of shards that were not named ({named}), which are not in these figures")
-    if done["lost"] or done["unread"]:
+        names = f"{readable(others[0])} and {len(others) - 1:,} more" if len(others) > 1 else readable(others[0])
+        complain(f"{output} has results of shards that were not named ({names}), which are not in these figures")
+    if result["lost"] or result["unread"]:
         sys.exit(1)
 
 
-def _show(output: str, done: dict[str, Any], what: str) -> None:
+def _show(output: str, result: dict[str, Any], noun: str) -> None:
     from iconotext.corpus.shards import MANIFESTS
     from iconotext.scale.duplicates import DUPLICATES
     from iconotext.system.object_store import joined
 
-    before, unread = done["shards"] - done["made"], len(done["unread"])
+    before, unread = result["shards"] - result["made"], len(result["unread"])
     say(
-        f"{output}: {counted(done['shards'], 'shard')}, {done['made']:,} made now, {before:,} there before"
+        f"{output}: {counted(result['shards'], 'shard')}, {result['made']:,} made now, {before:,} there before"
         + f"; {unread:,} of them empty, since nothing could be read" * bool(unread)
     )
     for name in ("documents", "images"):
-        numbers = dict(done[name])
+        numbers = dict(result[name])
         read = numbers.pop("read", 0)
         became = ", ".join(f"{number:,} {became}" for became, number in numbers.items())
         say(f"{counted(read, name[:-1])}{': ' * bool(became)}{became}")
-    if "duplicates" in done:
-        say(f"{counted(done['duplicates'], 'picture')} like an earlier one: {joined(output, DUPLICATES)}")
+    if "duplicates" in result:
+        say(f"{counted(result['duplicates'], 'picture')} like an earlier one: {joined(output, DUPLICATES)}")
     else:
-        say(counted(done["links"], what))
-    reasons = sorted(done["reasons"].items(), key=lambda each: (-each[1], each[0]))
+        say(counted(result["links"], noun))
+    reasons = sorted(result["reasons"].items(), key=lambda pair: (-pair[1], pair[0]))
     for reason, number in reasons[:SHOWN]:
         say(as_typed(f"  {number:,} × {readable(reason)}"))
     if reasons:
         say(f"  where: {joined(output, MANIFESTS)}")
     for kind, fate in (("damaged", "damaged"), ("unread", "nothing could be read"), ("lost", "not made")):
-        for name, reason in list(done[kind].items())[:SHOWN]:
+        for name, reason in list(result[kind].items())[:SHOWN]:
             complain(f"{readable(name)}: {fate}: {readable(reason)}")
-        if len(done[kind]) > SHOWN:
-            complain(f"and {len(done[kind]) - SHOWN} more; --json names all")
+        if len(result[kind]) > SHOWN:
+            complain(f"and {len(result[kind]) - SHOWN} more; --json names all")

@@ -74,8 +74,8 @@ def study(
         *searches, other = searches_of(models, corpus, split, cache=settings.cache)
         study_pairs = []
         for search in searches:
-            wanted = _relations(search, relation or [])
-            queries = chosen_queries(search.pairs, relations=wanted, count=count, seed=settings.seed)
+            relations = _relations(search, relation or [])
+            queries = chosen_queries(search.pairs, relations=relations, count=count, seed=settings.seed)
             study_pairs += contenders(search, other, queries)
         same = create_study(output, study_pairs, second=other.model, raters=settings.raters, seed=settings.seed)
         say(
@@ -84,7 +84,7 @@ def study(
             err=True,
         )
         for search in searches:
-            pairs = sum(each.model == search.model for each in study_pairs)
+            pairs = sum(pair.model == search.model for pair in study_pairs)
             if pairs > 1:
                 say(
                     f"{search.model}: {pairs:,} pairs can show an effect of {smallest_effect(pairs):.2f}; one of "
@@ -146,10 +146,10 @@ def searches_of(models: Sequence[str], corpus: Path, split: Split | None, *, cac
     return searches
 
 
-def _relations(search: Search, wanted: Sequence[str]) -> list[str]:
+def _relations(search: Search, names: Sequence[str]) -> list[str]:
     """The relations for which texts of a model are selected."""
-    if OWN not in wanted:
-        return list(wanted)
+    if OWN not in names:
+        return list(names)
     if search.encoder.coherence is None:
         raise SettingError(f"--relation {OWN}: {search.model} predicts no relations; name some")
-    return [*(each for each in wanted if each != OWN), *search.encoder.coherence.relations]
+    return [*(name for name in names if name != OWN), *search.encoder.coherence.relations]

@@ -73,7 +73,7 @@ def train(
             complain(f"train needs {missing}; `iconotext train --help` shows examples")
             sys.exit(2)
         if is_relation_recipe(recipe):
-            train_relation_model(recipe, [Path(each) for each in corpus], output, set_ or [], init)
+            train_relation_model(recipe, [Path(path) for path in corpus], output, set_ or [], init)
             return
         overrides = [*(set_ or []), *([f"init={init}"] if init else [])]
         loaded = load_recipe(recipe, overrides)
@@ -86,7 +86,7 @@ def train(
             say(f"{folder} is trained already", err=True)
         elif interrupted(folder):
             say(f"going on with the training that was interrupted in {folder}", err=True)
-        corpora = [each if is_remote(each) else Path(each) for each in corpus]
+        corpora = [path if is_remote(path) else Path(path) for path in corpus]
         with closing(Bars() if sys.stderr.isatty() else Lines()) as show:
             run(loaded, corpora, folder, report=show.report, watcher=_Watcher(show))
         for line in model_summary(folder):
@@ -114,7 +114,7 @@ def train_relation_model(
         corpora,
         folder,
         cache=FeatureCache(),
-        report=lambda what, done: say(f"{what} {done}" if done else what, err=True),
+        report=lambda task, done: say(f"{task} {done}" if done else task, err=True),
     )
     for line in relation_summary(folder):
         say(line)
@@ -141,8 +141,8 @@ class _Watcher:
 
 def _line(row: dict[str, float | None]) -> str:
     auc = row["validation_auc"]
-    shown = "" if auc is None else f", AUC {100 * auc:.1f} (shown only; it chooses nothing)"
+    note = "" if auc is None else f", AUC {100 * auc:.1f} (shown only; it chooses nothing)"
     return (
         f"epoch {row['epoch']:.0f}: training loss {row['train_loss']:.4f}, validation loss "
-        f"{row['validation_loss']:.4f}{shown}, {row['seconds']:.1f} s"
+        f"{row['validation_loss']:.4f}{note}, {row['seconds']:.1f} s"
     )

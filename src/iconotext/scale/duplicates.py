@@ -86,7 +86,7 @@ def find_duplicates(
     settings = settings or ShardSettings()
     settings = ShardSettings(**settings.model_dump(include={"images", "sample", "allow_outside"}))
     setup = {"iconotext": __version__, "hash": "DCT, 64 bits", "shards": settings.model_dump(mode="json")}
-    manifests, done = run_shards(
+    manifests, counts = run_shards(
         addresses,
         output,
         setup,
@@ -95,7 +95,7 @@ def find_duplicates(
         watch=watch,
         label="Looking at pictures",
     )
-    return sum_manifests(manifests) | done | {"duplicates": write_duplicates(output, manifests, distance)}
+    return sum_manifests(manifests) | counts | {"duplicates": write_duplicates(output, manifests, distance)}
 
 
 def write_duplicates(output: str, manifests: Sequence[Manifest], distance: int) -> int:
@@ -108,30 +108,30 @@ def write_duplicates(output: str, manifests: Sequence[Manifest], distance: int) 
 
     types = {"shard": pa.string(), "document": pa.string(), "image": pa.int32()}
     schema = pa.schema({**types, "of_shard": pa.string(), "of_row": pa.int64()})
-    names = [each.shard for each in manifests]
-    found = 0
+    names = [manifest.shard for manifest in manifests]
+    count = 0
     with TemporaryDirectory(prefix="iconotext-") as folder, target(joined(output, DUPLICATES)) as path:
         counts = []
         with (Path(folder) / "hashes").open("wb") as raw:
-            for each in manifests:
-                hashes = _table(output, each, ["hash"])["hash"].to_numpy()
+            for source in manifests:
+                hashes = _table(output, source, ["hash"])["hash"].to_numpy()
                 counts.append(len(hashes))
                 hashes.astype(np.uint64).tofile(raw)
         begins = np.cumsum([0, *counts])
         partner = _partners(Path(folder), int(begins[-1]), distance)
         with open_atomic(path, force=True) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
-            for each, begin, end in zip(manifests, begins, begins[1:], strict=False):
+            for source, begin, end in zip(manifests, begins, begins[1:], strict=False):
                 first = np.asarray(partner[begin:end])
                 rows = np.flatnonzero((first >= 0) & (first < np.arange(begin, end)))
                 if not len(rows):
                     continue
-                found += len(rows)
-                chosen = _table(output, each, ["document", "image"]).take(pa.array(rows))
+                count += len(rows)
+                chosen = _table(output, source, ["document", "image"]).take(pa.array(rows))
                 of = np.searchsorted(begins, first[rows], side="right") - 1
-                columns = [pa.array([each.shard] * len(rows)), chosen["document"], chosen["image"]]
+                columns = [pa.array([source.shard] * len(rows)), chosen["document"], chosen["image"]]
                 columns += [pa.array([names[n] for n in of]), pa.array(first[rows] - begins[of])]
                 writer.write_table(pa.table(columns, schema=schema), row_group_size=ROWS)
-    return found
+    return count
 
 
 def _partners(folder: Path, total: int, distance: int) -> NDArray[np.int64]:

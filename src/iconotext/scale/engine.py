@@ -122,19 +122,19 @@ def worked(items: Iterable[Item], engine: Engine[Item], *, tries: int) -> Iterat
     """
     to_do, again = iter(items), deque[Item]()
     begun = Counter[Item]()
-    given = unready = 0
+    submitted = unready = 0
     while True:
-        while given < engine.room():
+        while submitted < engine.room():
             item = again.popleft() if again else next(to_do, None)
             if item is None:
                 break
             begun[item] += 1
-            given += 1
+            submitted += 1
             engine.give(item)
-        if not given:
+        if not submitted:
             return
         for item, outcome, value in engine.answers():
-            given -= 1
+            submitted -= 1
             if outcome == "error":
                 raise value
             if outcome == "unready":

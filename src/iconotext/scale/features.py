@@ -81,7 +81,7 @@ def write_features(
     settings, recipe = settings or ShardSettings(), with_init(recipe)
     check_recipe(recipe)
     check_backbones(recipe.features.text, recipe.features.image)
-    manifests, done = run_shards(
+    manifests, counts = run_shards(
         addresses,
         output,
         _setup(recipe, settings),
@@ -90,7 +90,7 @@ def write_features(
         watch=watch,
         label="Computing features",
     )
-    return sum_manifests(manifests) | done
+    return sum_manifests(manifests) | counts
 
 
 def _setup(recipe: Recipe, settings: ShardSettings) -> dict[str, Any]:
@@ -147,8 +147,8 @@ class Features(Stage):
             meta = {"concepts": concept_names(self.recipe, images), **meta, "arrays": [*meta["arrays"], IMAGE_KEYS]}
             write_text(work / META, json.dumps(meta, indent=1), force=True)
             if self.recipe.words is not None:
-                own = json.dumps({"words": list(words.numbers)}, ensure_ascii=False)
-                write_text(work / OWN_WORDS, own, force=True)
+                vocabulary = json.dumps({"words": list(words.numbers)}, ensure_ascii=False)
+                write_text(work / OWN_WORDS, vocabulary, force=True)
             pack(work, path)
 
 

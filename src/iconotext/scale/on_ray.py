@@ -51,7 +51,7 @@ class OnRay(Generic[Item]):
 
     def __init__(self, work: Work[Item, Any], *, address: str | None, workers: int | None, memory: int) -> None:
         require("scale", purpose="the engine ray")
-        if (known := sys.modules.get("ray")) is not None and known.is_initialized():
+        if (module := sys.modules.get("ray")) is not None and module.is_initialized():
             raise IconotextError("this program is connected to Ray already: call ray.shutdown() first")
         address = address or os.environ.get("RAY_ADDRESS") or "local"
         self._scratch: TemporaryDirectory[str] | None = None
@@ -172,10 +172,10 @@ def _reach(address: str) -> None:
 def _answered(work: bytes, memory: int, version: str, folder: str, item: Any) -> tuple[Outcome, Any]:
     """Body of a task; without an item it only prepares the work."""
     try:
-        made = _prepared(work, memory, version, folder)
+        prepared = _prepared(work, memory, version, folder)
     except IconotextError as error:
         return "error", error
-    return ("done", None) if item is None else answer(made, item, memory)
+    return ("done", None) if item is None else answer(prepared, item, memory)
 
 
 @lru_cache(maxsize=1)

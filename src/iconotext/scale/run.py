@@ -82,7 +82,7 @@ def link_shards(
         raise CorpusError(f"{address}: no such table of duplicates")
     linker = Linker.load(model, linking)
     setup = setup_of(linker, settings)
-    manifests, done = run_shards(
+    manifests, counts = run_shards(
         addresses,
         output,
         setup,
@@ -91,7 +91,7 @@ def link_shards(
         watch=watch,
         label="Linking shards",
     )
-    return sum_manifests(manifests) | done
+    return sum_manifests(manifests) | counts
 
 
 def run_shards(
@@ -146,8 +146,8 @@ def _make(
                 manifests.append(result)
     if not is_remote(stage.output):
         remove_leftovers(Path(stage.output))  # of killed workers
-    made = {"made": len(missing) - len(lost), "lost": dict(sorted(lost.items()))}
-    return sorted(manifests, key=lambda each: each.shard), made | {"others": other_results(stage.output, shards)}
+    counts = {"made": len(missing) - len(lost), "lost": dict(sorted(lost.items()))}
+    return sorted(manifests, key=lambda m: m.shard), counts | {"others": other_results(stage.output, shards)}
 
 
 def _workers(stage: Stage, settings: EngineSettings, shards: int) -> AbstractContextManager[Engine[Shard]]:

@@ -86,12 +86,12 @@ class Stage:
 
     def run(self, shard: Shard) -> Manifest:
         """Link a shard, and write its result and manifest."""
-        if (done := is_done(self.output, shard, self.setup)) is not None:
-            return done  # made by a process that was believed dead
+        if (finished := is_done(self.output, shard, self.setup)) is not None:
+            return finished  # made by a process that was believed dead
         counts = Counts()
         files = [shard.file, *shard.beside]
         address = joined(self.output, f"{shard.name}.{self.suffix}")
-        with local_files(*(each.address for each in files)) as paths:
+        with local_files(*(file.address for file in files)) as paths:
             if not paths[0].is_file():  # else the shard would get an empty result
                 raise FileNotFoundError(f"{shard.file.address}: is not there any more, or not on {gethostname()}")
             before = manifest_of(self.output, shard)
@@ -105,14 +105,14 @@ class Stage:
             forget(self.output, shard)  # first, so that no manifest ever stands beside a result of another time
             with target(address) as path:
                 self.make(shard_documents(shard, paths, counts, self.settings, self.pictures), counts, path)
-                size, made = path.stat().st_size, sha256_of(path) or ""
+                size, sha256 = path.stat().st_size, sha256_of(path) or ""
         manifest = Manifest(
             shard=shard.name,
             inputs=inputs,
             setup=self.setup,
             output=f"{shard.name}.{self.suffix}",
             size=size,
-            sha256=made,
+            sha256=sha256,
             **counts.as_dict(),
         )
         write_manifest(self.output, shard, manifest)
@@ -120,8 +120,8 @@ class Stage:
 
     def make(self, documents: Iterable[Document], counts: Counts, path: Path) -> None:
         """Write the result for the documents of a shard."""
-        with closing(self.linker.link_all(documents)) as each:  # type: ignore[type-var]  # a generator
-            linked = self._counted(each, counts)
+        with closing(self.linker.link_all(documents)) as results:  # type: ignore[type-var]  # a generator
+            linked = self._counted(results, counts)
             if self.settings.to == "jsonl":
                 write_text(path, json_lines(linked), force=True)
             else:

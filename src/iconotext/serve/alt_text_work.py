@@ -114,20 +114,20 @@ class AltTexts:
         with self._store.change() as sql:
             sql.executemany(
                 "update alt_texts_said set written = 1 where document = ? and key = ? and id <= ?",
-                [(each.document, each.key, each.id) for each in decisions],
+                [(decision.document, decision.key, decision.id) for decision in decisions],
             )
 
     def counts(self, collection: str) -> dict[int, Counts]:
         """The progress of each document of a collection."""
         of = "select t.* from {} t join documents on documents.id = t.document where collection = ? {} order by {}"
-        wanted = self._store.rows(of.format("alt_texts_wanted", "", "t.key"), collection)
+        needed = self._store.rows(of.format("alt_texts_wanted", "", "t.key"), collection)
         rows = self._store.rows(of.format("alt_texts_said", "and undone = 0", "t.id"), collection)
         decisions = {(row["document"], row["key"]): _decision(row) for row in rows}
         counts: defaultdict[int, Counts] = defaultdict(lambda: Counts(0, 0, 0))
-        for row in wanted:
+        for row in needed:
             before = counts[row["document"]]
-            done = (row["document"], row["key"]) in decisions
-            counts[row["document"]] = before._replace(wanted=before.wanted + 1, said=before.said + done)
+            decided = (row["document"], row["key"]) in decisions
+            counts[row["document"]] = before._replace(wanted=before.wanted + 1, said=before.said + decided)
         for decision in decisions.values():
             before = counts[decision.document]
             new = decision.text is not None and not decision.written
@@ -151,13 +151,13 @@ class Texts(NamedTuple):
     alts: Mapping[int, str]
 
 
-def to_describe(linked: LinkedDocument, place: Place, sha256: str, shown: Mapping[int, Embedded]) -> dict[str, Any]:
+def to_describe(linked: LinkedDocument, place: Place, sha256: str, embedded: Mapping[int, Embedded]) -> dict[str, Any]:
     """The pictures of a document, with all information for writing their alternative texts.
 
     This is made when the document is linked, since the sentences about a picture come from its links.
 
     Args:
-        shown: Image number to the picture as pages show it.
+        embedded: Image number to the picture as pages show it.
 
     Returns:
         JSON data: ``alt_text.DescribedOut`` without people's decisions, and what a vision model is asked about each
@@ -181,24 +181,24 @@ def to_describe(linked: LinkedDocument, place: Place, sha256: str, shown: Mappin
         format_ = file_format(path, reading)[0]
         if format_ not in FORMATS:
             raise DocumentError(f"alternative texts are checked in and written into {FORMATS_AND} only")
-        page, found = check_page(path, CheckSettings(rules=("alt",)), reading, within=Path(place.within))
+        page, findings = check_page(path, CheckSettings(rules=("alt",)), reading, within=Path(place.within))
         at = {image.at: number for number, image in enumerate(images) if image.at is not None}
         # Pictures in the menus of a web page are checked too, although they are not pictures of the document.
         numbers = {p.index: at.get(p.place.at or -1) if format_ == "html" else p.index for p in page.pictures}
         where = {number: _where(p.place) for p in page.pictures if (number := numbers[p.index]) is not None}
-        for picture, finding in found:
+        for picture, finding in findings:
             number = numbers[picture.index] if isinstance(picture, Picture) else None
             (elsewhere if number is None else broken.setdefault(number, [])).append(finding)
     except DocumentError as error:
         unchecked = str(error).replace(f"{path}: ", "").replace(str(path), path.name)
-    keys, about = _keys(images, shown), contexts(linked) if images else []
+    keys, about = _keys(images, embedded), contexts(linked) if images else []
     return {
         "sha256": sha256,
         "language": linked.document.language,
         "unchecked": unchecked,
-        "questions": [question(linked, each) for each in about],
+        "questions": [question(linked, context) for context in about],
         "texts": list(present_texts(linked)),
-        "elsewhere": [{"where": _where(each.place), "source": _named(each.source), **_row(each)} for each in elsewhere],
+        "elsewhere": [{"where": _where(f.place), "source": _named(f.source), **_row(f)} for f in elsewhere],
         "pictures": [
             {
                 "picture": number,
@@ -210,8 +210,8 @@ def to_describe(linked: LinkedDocument, place: Place, sha256: str, shown: Mappin
                 "caption": image.caption,
                 "missing": is_without_alt(image),
                 "decorative": image.decorative,
-                "findings": [_row(each) for each in broken.get(number, [])],
-                "sentences": [_quote(each) for each in about[number].sentences],
+                "findings": [_row(finding) for finding in broken.get(number, [])],
+                "sentences": [_quote(sentence) for sentence in about[number].sentences],
             }
             for number, image in enumerate(images)
         ],
@@ -297,14 +297,14 @@ def _planned(texts: Texts) -> tuple[Change | None, dict[int, str]]:
     return (plan(possible) if possible else None), problems
 
 
-def _keys(images: Sequence[Image], shown: Mapping[int, Embedded]) -> list[str]:
+def _keys(images: Sequence[Image], embedded: Mapping[int, Embedded]) -> list[str]:
     """A key for each picture that depends on its address and contents, but not on the text around it."""
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     keys = []
     for number, image in enumerate(images):
-        same = json_text([image.source, shown[number].digest if number in shown else None])
-        seen[same] += 1
-        keys.append(f"{hashlib.sha256(same.encode()).hexdigest()[:16]}-{seen[same]}")
+        same = json_text([image.source, embedded[number].digest if number in embedded else None])
+        counts[same] += 1
+        keys.append(f"{hashlib.sha256(same.encode()).hexdigest()[:16]}-{counts[same]}")
     return keys
 
 

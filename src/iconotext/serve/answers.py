@@ -169,7 +169,7 @@ def collection_out(store: Store, collection: Collection) -> CollectionOut:
         dropped=collection.own,
         state=state_of(
             collection.problem,
-            found=collection.found,
+            exists=collection.found,
             waiting=any(entry.round < 0 for entry in entries),
             current=is_current(store, collection, entries),
         ),
@@ -195,11 +195,11 @@ def _moved(entry: Entry, judged: Container[PictureKey]) -> list[tuple[int, int |
     return [(number, old, new) for number, old, new in json.loads(entry.changed) if (entry.id, number) not in judged]
 
 
-def state_of(problem: str | None, *, found: bool, waiting: bool, current: bool) -> State:
+def state_of(problem: str | None, *, exists: bool, waiting: bool, current: bool) -> State:
     """The state of a collection: ``waiting`` if a document was never linked, ``current`` as in ``is_current``."""
     if problem is not None:
         return "failed"
-    if not found:
+    if not exists:
         return "finding"
     if waiting:
         return "linking"
@@ -217,8 +217,8 @@ def review_out(store: Store, collection: Collection, reviewer: str | None) -> Re
     verdicts, pictures = store.verdicts(collection.id), store.pictures(collection.id)
     entries = store.entries(collection.id)
     judged = by_picture(verdicts)
-    done = {key for key, answers in judged.items() if reviewer is None or reviewer in answers}
-    worth = worths(pictures, done)
+    reviewed = {key for key, answers in judged.items() if reviewer is None or reviewer in answers}
+    worth = worths(pictures, reviewed)
     ordered = sorted(pictures, key=lambda p: -worth.get((p.document, p.number), -1.0))
     return ReviewOut(
         pictures=[
@@ -228,7 +228,7 @@ def review_out(store: Store, collection: Collection, reviewer: str | None) -> Re
                 best=p.best,
                 confidence=round(p.confidence, 4),
                 worth=round(worth.get((p.document, p.number), 0.0), 4),
-                verdicts={name: list(own) for name, own in judged.get((p.document, p.number), {}).items()},
+                verdicts={name: list(answers) for name, answers in judged.get((p.document, p.number), {}).items()},
             )
             for p in ordered
         ],

@@ -122,8 +122,8 @@ def _wrong_value(problem: Mapping[str, Any]) -> str:
         return f"the body is not JSON: {problem['ctx']['error']}"
     if problem["type"] == "model_attributes_type":
         return f"{where} must be a JSON object, sent with Content-Type: application/json"
-    thing = "field" if place == "body" else "parameter"
-    plain = {"extra_forbidden": f"there is no such {thing}", "missing": "it is missing"}
+    noun = "field" if place == "body" else "parameter"
+    plain = {"extra_forbidden": f"there is no such {noun}", "missing": "it is missing"}
     return f"{where}: {plain.get(problem['type']) or shortened(wrong_value(problem), 300)}"
 
 

@@ -72,7 +72,7 @@ TheDocument = Annotated[Entry, Depends(document_or_404)]
 
 def all_collections(jobs: TheJobs) -> list[CollectionOut]:
     """All collections, the newest first."""
-    return [collection_out(jobs.store, each) for each in jobs.store.collections()]
+    return [collection_out(jobs.store, collection) for collection in jobs.store.collections()]
 
 
 async def drop(jobs: TheJobs, request: Request) -> CollectionOut:

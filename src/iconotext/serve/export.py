@@ -42,8 +42,8 @@ def write_corpus(items: Sequence[tuple[Place, str, Judged]], name: str, target: 
     """
     with tempfile.TemporaryDirectory(prefix="iconotext-") as temporary:
         folder = Path(temporary)
-        judgements = ((_read(place, known), judged) for place, known, judged in items)
-        documents = (_judged(*each, folder, str(number), name) for number, each in enumerate(judgements))
+        judgements = ((_read(place, sha256), judged) for place, sha256, judged in items)
+        documents = (_judged(*judgement, folder, str(number), name) for number, judgement in enumerate(judgements))
         count = write_jsonl((row_of(document, folder) for document in documents), folder / CORPUS, force=False)
         with open_atomic(Path(target)) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as packed:
             packed.write(folder / CORPUS, CORPUS)
@@ -61,21 +61,21 @@ def write_tasks(items: Sequence[tuple[Place, str, Judged]], name: str, target: s
     """
     with tempfile.TemporaryDirectory(prefix="iconotext-") as temporary, open_atomic(Path(target)) as file:
         folder = Path(temporary)
-        for number, (place, known, judged) in enumerate(items):
-            document = _read(place, known)
+        for number, (place, sha256, judged) in enumerate(items):
+            document = _read(place, sha256)
             linked = linker("reading").link(document, habits_of(habits, {document.id: judged}))
             numbers = {image: new for new, image in enumerate(sorted(judged))}
-            own = _judged(document, judged, folder, f"{number}", name)
+            answered = _judged(document, judged, folder, f"{number}", name)
             links = [replace(link, image=numbers[link.image]) for link in linked.links if link.image in numbers]
-            gold = [Link(sentence, image, 1.0, 1.0, {}) for sentence, image in own.links or ()]
-            row = task(replace(linked, document=own, links=tuple(links)), folder, gold)
+            gold = [Link(sentence, image, 1.0, 1.0, {}) for sentence, image in answered.links or ()]
+            row = task(replace(linked, document=answered, links=tuple(links)), folder, gold)
             file.write(("[\n" if not number else ",\n").encode() + json_text(row).encode())
         file.write(b"\n]\n")
 
 
-def _read(place: Place, known: str) -> Document:
+def _read(place: Place, sha256: str) -> Document:
     document = read_place(place)
-    if digest(document) != known:
+    if digest(document) != sha256:
         raise DocumentError(f"{place.name}: it has changed since it was reviewed: open it again")
     return document
 

@@ -70,7 +70,7 @@ class Followed:
             "and documents.round >= collections.round"
         )
         rows = self._store.rows(query, collection)
-        return {row["document"]: tuple(File(*each) for each in json.loads(row["files"])) for row in rows}
+        return {row["document"]: tuple(File(*values) for values in json.loads(row["files"])) for row in rows}
 
     def link_again(self, document: int, files: Sequence[File]) -> None:
         """Mark a document to be linked again, with its present files."""

@@ -63,12 +63,12 @@ class Access:
     def redeem(self, token: str) -> str | None:
         """A cookie in exchange for a token, which becomes invalid; None for an invalid token."""
         with self._lock:
-            found = [known for known in self._tokens if hmac.compare_digest(known, digest(token))]
-            if not found:
+            matches = [stored for stored in self._tokens if hmac.compare_digest(stored, digest(token))]
+            if not matches:
                 return None
             cookie = secrets.token_urlsafe(32)
             self._store.add_session(digest(cookie))  # if this fails, the address still works
-            self._tokens.remove(found[0])
+            self._tokens.remove(matches[0])
         self.on_use()
         return cookie
 
@@ -95,8 +95,8 @@ def digest(secret: str) -> bytes:
 
 def read_key(file: Path) -> str:
     """The key for programs, created if missing; only the owner of the file can read it."""
-    if file.is_file() and (known := file.read_text(encoding="ascii").strip()):
-        return known
+    if file.is_file() and (stored := file.read_text(encoding="ascii").strip()):
+        return stored
     key = secrets.token_urlsafe(32)
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="ascii") as stream:
         stream.write(key + "\n")
@@ -281,21 +281,21 @@ def _from_here(headers: dict[str, str], host: str) -> bool:
 
 def _single(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     """Headers by name; repeated headers are joined, so that none of them can hide the other."""
-    found: dict[str, str] = {}
+    by_name: dict[str, str] = {}
     for name, value in headers:
         key, text = name.decode("latin-1"), value.decode("latin-1")
-        found[key] = f"{found[key]}, {text}" if key in found else text
-    return found
+        by_name[key] = f"{by_name[key]}, {text}" if key in by_name else text
+    return by_name
 
 
 def _with_headers(send: Send) -> Send:
     async def sent(message: Message) -> None:
         if message["type"] == "http.response.start":
-            known = {name.lower() for name, _ in message["headers"]}
-            own = HEADERS | {"content-security-policy": POLICY, "cache-control": "no-store"}
+            names = {name.lower() for name, _ in message["headers"]}
+            added = HEADERS | {"content-security-policy": POLICY, "cache-control": "no-store"}
             message["headers"] = [
                 *message["headers"],
-                *((name.encode(), value.encode()) for name, value in own.items() if name.encode() not in known),
+                *((name.encode(), value.encode()) for name, value in added.items() if name.encode() not in names),
             ]
         await send(message)
 

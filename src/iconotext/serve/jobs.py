@@ -154,7 +154,7 @@ class Jobs:
         """Start one piece of work; False if there is none, or if all processes are busy."""
         if sum(map(len, self._at_work.values())) >= self.settings.workers or time.monotonic() < self._full_until:
             return False
-        for collection in sorted(self.store.collections(), key=lambda each: (each.id <= self._after, each.id)):
+        for collection in sorted(self.store.collections(), key=lambda c: (c.id <= self._after, c.id)):
             if self._begin_of(collection):
                 self._after = collection.id
                 return True

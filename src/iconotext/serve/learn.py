@@ -72,37 +72,33 @@ def learn(documents: Sequence[Judgeable], before: str) -> Learned:
     Args:
         before: The habits so far, from ``work.habits_text``; how far captions count is taken from there.
     """
-    known = _with_evidence(documents)
-    judged = {stored.document.id: each.judged for each, stored in known if each.judged}
-    texts = [EncodedText(stored.document, places=stored.places) for _, stored in known[:HABIT_DOCUMENTS]]
+    pairs = _with_evidence(documents)
+    judged = {stored.document.id: d.judged for d, stored in pairs if d.judged}
+    texts = [EncodedText(stored.document, places=stored.places) for _, stored in pairs[:HABIT_DOCUMENTS]]
     silent = {name: habit.silent for name, habit in work.habits_of(before).items()} if before else {}
     habits = habits_of(texts, judged, silent)
     text, words = work.habits_text(habits)
-    linked = {each.id: result for each, stored in known if (result := _linked(each, stored, habits)) is not None}
+    linked = {d.id: result for d, stored in pairs if (result := _linked(d, stored, habits)) is not None}
     return Learned(text, words, linked)
 
 
 def _with_evidence(documents: Sequence[Judgeable]) -> list[tuple[Judgeable, StoredEvidence]]:
     model = linker("reading").encoder.fingerprint
-    return [
-        (each, stored)
-        for each in documents
-        if (stored := stored_evidence(Path(each.folder), model, each.digest)) is not None
-    ]
+    return [(d, stored) for d in documents if (stored := stored_evidence(Path(d.folder), model, d.digest)) is not None]
 
 
 def _linked(
-    each: Judgeable, stored: StoredEvidence, habits: Mapping[str, Habit]
+    document: Judgeable, stored: StoredEvidence, habits: Mapping[str, Habit]
 ) -> tuple[int, tuple[work.PictureRow, ...]] | None:
     evidence = stored.evidence
     if evidence is None:
         return None
     links = linker("weighing").link_evidence(evidence, habits).links
-    count = sum(link.image not in each.judged for link in links) + sum(map(len, each.judged.values()))
+    count = sum(link.image not in document.judged for link in links) + sum(map(len, document.judged.values()))
     candidates = linker("candidates").link_evidence(evidence, habits)
     likeliest = work.by_image(candidates)
-    file = Path(each.folder) / REVIEW
-    shown = json_text(work.review_of(candidates, likeliest, each.pictures)) + "\n"
-    if not file.is_file() or file.read_text(encoding="utf-8") != shown:
-        write_text(file, shown, force=True)
-    return count, tuple(work.picture_row(stored.document, number, likeliest) for number in sorted(each.pictures))
+    file = Path(document.folder) / REVIEW
+    text = json_text(work.review_of(candidates, likeliest, document.pictures)) + "\n"
+    if not file.is_file() or file.read_text(encoding="utf-8") != text:
+        write_text(file, text, force=True)
+    return count, tuple(work.picture_row(stored.document, number, likeliest) for number in sorted(document.pictures))

@@ -88,7 +88,7 @@ class ListedCollection:
 class Listing:
     """A page of the list; ``pages`` counts collections, or the documents of one; ``all`` counts every collection."""
 
-    asked: ListQuery
+    query: ListQuery
     collections: list[ListedCollection]
     pages: Pagination
     all: int
@@ -165,33 +165,33 @@ where place > :first and place <= :first + :most order by collection, place
 """
 
 
-def listing(store: Store, asked: ListQuery) -> Listing:
+def listing(store: Store, query: ListQuery) -> Listing:
     """The collections on a page of the list, with their first documents, or a page of the documents of one."""
-    given = {"q": asked.q.strip().casefold(), "one": asked.collection}
-    (number,) = store.rows(_NUMBER, given)
-    if asked.collection:
-        pages = Pagination.of(number["documents"], asked.page, DOCUMENTS)
+    values = {"q": query.q.strip().casefold(), "one": query.collection}
+    (number,) = store.rows(_NUMBER, values)
+    if query.collection:
+        pages = Pagination.of(number["documents"], query.page, DOCUMENTS)
         collections = {"first": 0, "most": 1}
         documents = {"first": pages.first, "most": pages.most}
     else:
-        pages = Pagination.of(number["collections"], asked.page, COLLECTIONS)
+        pages = Pagination.of(number["collections"], query.page, COLLECTIONS)
         collections = {"first": pages.first, "most": pages.most}
         documents = {"first": 0, "most": LINES}
-    order = _ORDERS[asked.sort]
-    query = _IDS.format(order=order.format(new="made desc", **OF_COLLECTION))
-    ids = [row["id"] for row in store.rows(query, given | collections)]
-    wanted = {"ids": json.dumps(ids)}
-    rows = {row["id"]: row for row in store.rows(_COLLECTION, wanted)}
+    order = _ORDERS[query.sort]
+    sql = _IDS.format(order=order.format(new="made desc", **OF_COLLECTION))
+    ids = [row["id"] for row in store.rows(sql, values | collections)]
+    shown_ids = {"ids": json.dumps(ids)}
+    rows = {row["id"]: row for row in store.rows(_COLLECTION, shown_ids)}
     lines: dict[str, list[sqlite3.Row]] = {}
-    query = _DOCUMENTS.format(order=order.format(new="number", **OF_DOCUMENT))
-    for row in store.rows(query, given | wanted | documents):
+    sql = _DOCUMENTS.format(order=order.format(new="number", **OF_DOCUMENT))
+    for row in store.rows(sql, values | shown_ids | documents):
         lines.setdefault(row["collection"], []).append(row)
-    return Listing(asked, [_listed(rows[id_], lines.get(id_, [])) for id_ in ids if id_ in rows], pages, number["all"])
+    return Listing(query, [_listed(rows[id_], lines.get(id_, [])) for id_ in ids if id_ in rows], pages, number["all"])
 
 
 def _listed(row: sqlite3.Row, lines: list[sqlite3.Row]) -> ListedCollection:
     rounds = {row["first_round"], row["last_round"]} - {None}  # without documents there are none
     current = row["last_change"] == row["learned"] and rounds <= {row["round"]}
-    state = state_of(row["problem"], found=bool(row["found"]), waiting=(row["first_round"] or 0) < 0, current=current)
+    state = state_of(row["problem"], exists=bool(row["found"]), waiting=(row["first_round"] or 0) < 0, current=current)
     refused = [(name, problem) for name, problem in json.loads(row["refused"])]
     return ListedCollection(row, state, lines, lines[0]["matching"] if lines else 0, refused, row["refusals"])

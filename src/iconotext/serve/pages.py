@@ -98,26 +98,26 @@ def sections(settings: ServeSettings) -> list[tuple[str, str]]:
     return [(address, name) for address, name, exists in every if exists]
 
 
-def all_documents(jobs: TheJobs, asked: Annotated[ListQuery, Query()], path: str = "") -> str:
+def all_documents(jobs: TheJobs, query: Annotated[ListQuery, Query()], path: str = "") -> str:
     """The list of documents, page by page, with the field to add more.
 
     ``path`` is filled in as the path to open.
     """
-    given = {"listing": listing(jobs.store, asked), "sorts": SORTS, "states": STATES, "path": path}
-    given["limit"] = data_size(jobs.settings.max_upload)
-    return page("list.html", jobs.settings, here="/", title="Documents", **given)
+    values = {"listing": listing(jobs.store, query), "sorts": SORTS, "states": STATES, "path": path}
+    values["limit"] = data_size(jobs.settings.max_upload)
+    return page("list.html", jobs.settings, here="/", title="Documents", **values)
 
 
 def folder(jobs: TheJobs, path: str = "", number: Annotated[int, Query(alias="page", ge=1, le=LARGEST)] = 1) -> str:
     """A folder below the root, with the documents and folders that can be opened."""
-    found, root = shelf(jobs.settings.root, path, number), jobs.settings.root
+    contents, root = shelf(jobs.settings.root, path, number), jobs.settings.root
     assert root is not None
     home = root.resolve()
-    linked = jobs.store.linked_entries([str(home / one.path) for one in found.inside])
+    linked = jobs.store.linked_entries([str(home / entry.path) for entry in contents.inside])
     opened = {Path(file).relative_to(home).as_posix(): entry for file, entry in linked.items()}
     name = home.name or "/"
-    title = found.way[-1][0] if found.way else name
-    return page("root.html", jobs.settings, here="/", title=title, name=name, shelf=found, opened=opened)
+    title = contents.way[-1][0] if contents.way else name
+    return page("root.html", jobs.settings, here="/", title=title, name=name, shelf=contents, opened=opened)
 
 
 async def reading_view(
@@ -156,8 +156,8 @@ def answers(
         for (_, title), rows in groupby(rows, key=lambda row: (row["document"], row["title"]))
     ]
     names = {"reviewers": jobs.store.reviewers(collection.id), "reviewer": reviewer}
-    given = {"collection": collection, "documents": documents, "pages": pages, **names}
-    return page("answers.html", jobs.settings, here="/", title=f"Answers: {collection.name}", **given)
+    values = {"collection": collection, "documents": documents, "pages": pages, **names}
+    return page("answers.html", jobs.settings, here="/", title=f"Answers: {collection.name}", **values)
 
 
 def static(name: str) -> Response:
@@ -173,8 +173,8 @@ def _answer(jobs: Jobs, collection: str, row: sqlite3.Row) -> dict[str, object]:
     numbers = json.loads(row["sentences"])
     words = [f"sentence {number + 1} of that version" for number in numbers]
     if row["counts"]:
-        shown = json.loads((jobs.linked_folder(collection) / str(row["document"]) / REVIEW).read_bytes())
-        words = [shown["sentences"][number][0] for number in numbers]
+        review = json.loads((jobs.linked_folder(collection) / str(row["document"]) / REVIEW).read_bytes())
+        words = [review["sentences"][number][0] for number in numbers]
     return {**dict(row), "words": words, "made": datetime.fromtimestamp(row["made"]).astimezone()}
 
 

@@ -63,18 +63,18 @@ class CheckOut(Described):
 
 def _parts(values: object) -> object:
     """Split ``a,b`` into two values, as on the command line."""
-    return [part for each in values for part in str(each).split(",")] if isinstance(values, list) else values
+    return [part for value in values for part in str(value).split(",")] if isinstance(values, list) else values
 
 
 def _query(name: str, offered: dict[type[BaseModel], Sequence[str]], **more: Any) -> Any:
     """A model of a route's parameters: fields of settings, with their descriptions, and others."""
     fields: dict[str, Any] = {}
     for kind, names in offered.items():
-        for each in names:
-            field = kind.model_fields[each]
+        for field_name in names:
+            field = kind.model_fields[field_name]
             several = get_origin(field.annotation) is tuple
             type_ = Annotated[field.annotation, BeforeValidator(_parts)] if several else field.annotation
-            fields[each] = type_, field
+            fields[field_name] = type_, field
     return create_model(name, __config__=ConfigDict(extra="forbid"), **fields, **more)
 
 
@@ -110,40 +110,40 @@ def metrics(jobs: TheJobs) -> PlainTextResponse:
 # others may be pictures.
 
 
-async def link(jobs: TheJobs, request: Request, asked: Annotated[LinkIn, Query()]) -> Response:
+async def link(jobs: TheJobs, request: Request, options: Annotated[LinkIn, Query()]) -> Response:
     """The documents with their links, as ``iconotext link --to json`` gives them."""
-    return await _answer(jobs, request, asked, request_work.links)
+    return await _answer(jobs, request, options, request_work.links)
 
 
-async def context(jobs: TheJobs, request: Request, asked: Annotated[ContextIn, Query()]) -> Response:
+async def context(jobs: TheJobs, request: Request, options: Annotated[ContextIn, Query()]) -> Response:
     """The statements about each picture, as ``iconotext context --json`` gives them."""
-    return await _answer(jobs, request, asked, request_work.contexts, _of(asked, "words"))
+    return await _answer(jobs, request, options, request_work.contexts, _of(options, "words"))
 
 
-async def chunks(jobs: TheJobs, request: Request, asked: Annotated[ChunksIn, Query()]) -> Response:
+async def chunks(jobs: TheJobs, request: Request, options: Annotated[ChunksIn, Query()]) -> Response:
     """The documents in chunks, each picture with its sentences, as ``iconotext chunks --json`` gives them."""
-    return await _answer(jobs, request, asked, request_work.chunks, _of(asked, "words"))
+    return await _answer(jobs, request, options, request_work.chunks, _of(options, "words"))
 
 
-async def check(jobs: TheJobs, request: Request, asked: Annotated[CheckIn, Query()]) -> Response:
+async def check(jobs: TheJobs, request: Request, options: Annotated[CheckIn, Query()]) -> Response:
     """What is wrong with pictures, as ``iconotext check`` finds it."""
-    return await _answer(jobs, request, asked, request_work.checked, _settings(CheckSettings, asked))
+    return await _answer(jobs, request, options, request_work.checked, _settings(CheckSettings, options))
 
 
-async def place(jobs: TheJobs, request: Request, asked: Annotated[PlaceIn, Query()]) -> Response:
+async def place(jobs: TheJobs, request: Request, options: Annotated[PlaceIn, Query()]) -> Response:
     """A text with pictures of the other files, each at its sentence, as ``iconotext place --json`` gives it."""
-    more = _of(asked, "text"), _settings(PlaceSettings, asked)
+    more = _of(options, "text"), _settings(PlaceSettings, options)
     # The parameters say how pictures are placed, not how the documents that they come from are linked.
-    return await _answer(jobs, request, asked, request_work.place, *more, linking=LinkSettings())
+    return await _answer(jobs, request, options, request_work.place, *more, linking=LinkSettings())
 
 
-def _of(asked: BaseModel, name: str) -> Any:
-    return getattr(asked, name)  # the type checker does not know the fields of a model that is made
+def _of(options: BaseModel, name: str) -> Any:
+    return getattr(options, name)  # the type checker does not know the fields of a model that is made
 
 
-def _settings(kind: type[AnySettings], asked: BaseModel) -> AnySettings:
+def _settings(kind: type[AnySettings], options: BaseModel) -> AnySettings:
     try:
-        settings = make_settings(kind, asked.model_dump(include=set(kind.model_fields), exclude_unset=True))
+        settings = make_settings(kind, options.model_dump(include=set(kind.model_fields), exclude_unset=True))
         if isinstance(settings, LinkSettings | PlaceSettings) and "ocr" in settings.evidence:
             require("ocr", purpose="the evidence ocr")
     except IconotextError as error:
@@ -154,13 +154,13 @@ def _settings(kind: type[AnySettings], asked: BaseModel) -> AnySettings:
 async def _answer(
     jobs: Jobs,
     request: Request,
-    asked: BaseModel,
+    options: BaseModel,
     function: Callable[..., Reply],
     *more: object,
     linking: LinkSettings | None = None,
 ) -> Response:
     """Run a function in a process on the files of a request; they are removed afterwards."""
-    reading, linking = _settings(ReadSettings, asked), linking or _settings(LinkSettings, asked)
+    reading, linking = _settings(ReadSettings, options), linking or _settings(LinkSettings, options)
     jobs.pool.check()  # before megabytes are uploaded in vain
     folder = jobs.asked_folder / new_id()
     try:

@@ -67,7 +67,7 @@ def contexts(upload: Upload, words: int) -> Reply:
     from iconotext.report.context import contexts as contexts_of
 
     return _reply(
-        upload, lambda results: json_array(row for each in _linked(results) for row in contexts_of(each, words))
+        upload, lambda results: json_array(row for linked in _linked(results) for row in contexts_of(linked, words))
     )
 
 
@@ -77,7 +77,7 @@ def chunks(upload: Upload, words: int) -> Reply:
     from iconotext.report.chunks import chunks as chunks_of
 
     return _reply(
-        upload, lambda results: json_array(row for each in _linked(results) for row in chunks_of(each, words))
+        upload, lambda results: json_array(row for linked in _linked(results) for row in chunks_of(linked, words))
     )
 
 
@@ -87,7 +87,7 @@ def checked(upload: Upload, checking: CheckSettings) -> Reply:
 
     with chdir(upload.folder):
         audit = check([_start()], checking, upload.reading, root=Path.cwd())
-    errors = dict(upload.refused) | {str(each.path): without_hint(str(each.error)) for each in audit.failures}
+    errors = dict(upload.refused) | {str(failure.path): without_hint(str(failure.error)) for failure in audit.failures}
     findings = [asdict(finding) for finding in audit.findings]
     failed = [{"id": Path(path).stem, "source": path, "error": error} for path, error in sorted(errors.items())]
     return Reply((json_text({"findings": findings, "failed": failed}) + "\n").encode(), 0, 0)
@@ -103,8 +103,8 @@ def place(upload: Upload, text: str, placing: PlaceSettings) -> Reply:
         if not path.is_file():
             refused = dict(upload.refused).get(text, "no file of this name was sent")
             raise DocumentError(f"text: {text}: {refused}")
-        own = re.sub(r"[^\w/]", r"\\\g<0>", f"/{path.as_posix()}")  # the other files have the pictures
-        reading = upload.reading.model_copy(update={"root": Path.cwd(), "exclude": (own,)})
+        pattern = re.sub(r"[^\w/]", r"\\\g<0>", f"/{path.as_posix()}")  # the other files have the pictures
+        reading = upload.reading.model_copy(update={"root": Path.cwd(), "exclude": (pattern,)})
         document = text_document(path, reading)
         rows = sorted(file for file in Path().rglob("*") if file.suffix.lower() in ROWS and file.is_file())
         linked = _linker(upload.linking).place(document, [*rows, Path()], placing, reading)

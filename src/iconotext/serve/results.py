@@ -94,12 +94,12 @@ def embed_in(home: Path, document: Document, numbers: Iterable[int]) -> dict[int
 
     embedded = embed(document.images, numbers)
     for number, picture in embedded.items():
-        written = None
+        new_kind = None
         if picture.uri is not None:
-            written, data = picture.content
-            write_bytes(home / f"{number}.{written}", data, force=True)
+            new_kind, data = picture.content
+            write_bytes(home / f"{number}.{new_kind}", data, force=True)
         for kind in KINDS:
-            if kind != written:
+            if kind != new_kind:
                 (home / f"{number}.{kind}").unlink(missing_ok=True)
     return embedded
 
@@ -124,10 +124,10 @@ def addressed(home: Path, document: Document) -> dict[int, Embedded]:
     from iconotext.report.embedded import Embedded
     from iconotext.report.reading_page import shown_images
 
-    shown = shown_images(document)
-    pictures = embed_in(home, document, [number for number in shown if picture_file(home, number) is None])
+    numbers = shown_images(document)
+    pictures = embed_in(home, document, [number for number in numbers if picture_file(home, number) is None])
     addresses: dict[str, str] = {}
-    for number in shown:
+    for number in numbers:
         if (file := picture_file(home, number)) is not None:
             digest = picture_digest(file.read_bytes())
             address = f"/v1/documents/{home.name}/pictures/{number}?digest={digest}"

@@ -80,22 +80,22 @@ def shelf(root: Path | None, path: str, number: int) -> Shelf:
     assert root is not None
     home = root.resolve()
     try:
-        with os.scandir(folder) as found:
-            entries = sorted(found, key=lambda entry: (not entry.is_dir(), entry.name.casefold(), entry.name))
+        with os.scandir(folder) as scan:
+            entries = sorted(scan, key=lambda entry: (not entry.is_dir(), entry.name.casefold(), entry.name))
     except OSError as error:
         raise HTTPException(404, f"this folder cannot be listed: {error.strerror}") from None
     names = {entry.name for entry in entries}
-    others: Counter[str] = Counter()
-    shown = []
+    other_counts: Counter[str] = Counter()
+    visible = []
     for entry in entries:
         kind = file_kind(Path(entry.name))
         if kind == "document" or entry.is_dir() or entry.is_symlink():
-            shown.append(entry)
+            visible.append(entry)
         else:
-            others[kind if kind == "picture" else f"{Path(entry.name).suffix.lower() or 'other'} file"] += 1
-    pages = Pagination.of(len(shown), number, ENTRIES)
-    inside = [_inside(Path(entry.path), home, names) for entry in shown[pages.first : pages.first + pages.most]]
-    words = ", ".join(counted(count, kind) for kind, count in sorted(others.items()))
+            other_counts[kind if kind == "picture" else f"{Path(entry.name).suffix.lower() or 'other'} file"] += 1
+    pages = Pagination.of(len(visible), number, ENTRIES)
+    inside = [_inside(Path(entry.path), home, names) for entry in visible[pages.first : pages.first + pages.most]]
+    words = ", ".join(counted(count, kind) for kind, count in sorted(other_counts.items()))
     return Shelf(folder.relative_to(home).as_posix().removeprefix("."), inside, pages, words)
 
 
@@ -123,14 +123,14 @@ def _inside(place: Path, home: Path, beside: set[str]) -> Inside:
 
 def _contents(folder: Path, home: Path) -> tuple[int, str]:
     """Number of documents in a folder, with all folders in it, and words about them."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     files = islice(find_documents([folder], suffixes=_Every()), COUNTED + 1)
     number = 0
     for number, (file, _) in enumerate(files, 1):  # noqa: B007  # the last one counts
         if not file.is_symlink() or file.resolve().is_relative_to(home):
-            found[file_kind(file) or "other"] += 1
-    words = f"{counted(found['document'], 'document')}, {counted(found['picture'], 'picture')}"
-    return found["document"], f"{words} among its first {COUNTED:,} files" if number > COUNTED else words
+            counts[file_kind(file) or "other"] += 1
+    words = f"{counted(counts['document'], 'document')}, {counted(counts['picture'], 'picture')}"
+    return counts["document"], f"{words} among its first {COUNTED:,} files" if number > COUNTED else words
 
 
 class _Every:

@@ -69,25 +69,25 @@ class Route:
 
     def add_to(self, app: FastAPI) -> None:
         """Add the route to an application."""
-        given: dict[str, Any] = {"methods": [self.method], "status_code": self.status}
+        options: dict[str, Any] = {"methods": [self.method], "status_code": self.status}
         if not self.tag:
             app.add_api_route(
-                self.address, self.function, include_in_schema=False, response_class=HTMLResponse, **given
+                self.address, self.function, include_in_schema=False, response_class=HTMLResponse, **options
             )
             return
         responses: dict[int | str, dict[str, Any]] = {}
         if self.open:
-            given["openapi_extra"] = {"security": [{}]}
+            options["openapi_extra"] = {"security": [{}]}
         else:
             responses = {code: {"model": Problem} for code in (*ALWAYS, *self.errors)}
         if self.files:
-            given["openapi_extra"] = FILES
+            options["openapi_extra"] = FILES
         if self.sends:
-            given["response_class"] = Response
+            options["response_class"] = Response
             responses[200] = {"content": {kind: {} for kind in self.sends}}
         if self.model is not None:
-            given["response_model"], given["response_class"] = self.model, JSONResponse
-        app.add_api_route(self.address, self.function, tags=[self.tag], responses=responses, **given)
+            options["response_model"], options["response_class"] = self.model, JSONResponse
+        app.add_api_route(self.address, self.function, tags=[self.tag], responses=responses, **options)
 
 
 PAGES = (

@@ -124,9 +124,9 @@ class Finder:
         self.encoding = asyncio.Semaphore(settings.workers)
         """Limits pictures that are encoded at a time: a page asks for 24, and searches must come in between."""
 
-    async def done(self, function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+    async def done(self, function: Callable[P, T], *arguments: P.args, **kwargs: P.kwargs) -> T:
         """The result of a call in a process."""
-        return await asyncio.wrap_future(self.pool.submit(function, SECONDS, *arguments, **named))
+        return await asyncio.wrap_future(self.pool.submit(function, SECONDS, *arguments, **kwargs))
 
     def open(self) -> None:
         """Load the models in every process, before the first search."""
@@ -139,30 +139,30 @@ TheFinder = Annotated[Finder, of_app("finder")]
 
 async def search_page(jobs: TheJobs, finder: TheFinder, request: Request) -> HTMLResponse:
     """The search page; its address contains the query."""
-    asked, found, problem, status = SearchIn(), None, None, 200
+    query, findings, problem, status = SearchIn(), None, None, 200
     try:
-        asked = _asked(request.query_params)
-        if asked.sentence or asked.picture:
-            found = await finder.done(search_work.find, asked, finder.examples)
-        about = found.about if found else await finder.done(search_work.about)
+        query = _query_of(request.query_params)
+        if query.sentence or query.picture:
+            findings = await finder.done(search_work.find, query, finder.examples)
+        about = findings.about if findings else await finder.done(search_work.about)
     except IconotextError as error:
         problem, status = str(error), _status(error)
         try:
             about = await finder.done(search_work.about)
         except IconotextError:
             about = search_work.About(finder.library.resolve().name, 0, (), ())
-    shown = _page(jobs, about, asked, found, problem, request.query_params)
-    return HTMLResponse(shown, status)
+    html = _page(jobs, about, query, findings, problem, request.query_params)
+    return HTMLResponse(html, status)
 
 
 async def search(jobs: TheJobs, finder: TheFinder, body: SearchIn) -> SearchOut:
     """The pictures of the library that fit best, as ``iconotext search --json`` gives them."""
     try:
-        found = await finder.done(search_work.find, body, finder.examples)
+        findings = await finder.done(search_work.find, body, finder.examples)
     except IconotextError as error:
         raise HTTPException(_status(error), str(error)) from None
-    results = [_out(*each, jobs.store) for each in zip(found.results, found.names, strict=True)]
-    return SearchOut(results=results, good=found.good, more=found.more, note=found.note)
+    results = [_out(*pair, jobs.store) for pair in zip(findings.results, findings.names, strict=True)]
+    return SearchOut(results=results, good=findings.good, more=findings.more, note=findings.note)
 
 
 async def send_example(jobs: TheJobs, finder: TheFinder, request: Request) -> ExampleOut:
@@ -194,18 +194,18 @@ def _status(error: IconotextError) -> int:
     return 400 if isinstance(error, SettingError) else 404 if isinstance(error, ImageError) else 409
 
 
-def _asked(values: Mapping[str, str]) -> SearchIn:
-    given = {name: values[name].strip() or None for name in SearchIn.model_fields if name in values}
+def _query_of(values: Mapping[str, str]) -> SearchIn:
+    fields = {name: values[name].strip() or None for name in SearchIn.model_fields if name in values}
     try:
-        return SearchIn(**{"top": STEP} | {name: value for name, value in given.items() if value is not None})
+        return SearchIn(**{"top": STEP} | {name: value for name, value in fields.items() if value is not None})
     except ValidationError as error:
         wrong = error.errors()[0]
         raise SettingError(f"{wrong['loc'][0]}: {wrong['msg'][:1].lower()}{wrong['msg'][1:]}") from None
 
 
-def _address(asked: SearchIn, **changes: object) -> str:
+def _address(query: SearchIn, **changes: object) -> str:
     """The address of a page; default values are left out."""
-    values = asked.model_copy(update=changes).model_dump(exclude_defaults=True)
+    values = query.model_copy(update=changes).model_dump(exclude_defaults=True)
     return f"/search?{urlencode({name: value for name, value in values.items() if (name, value) != ('top', STEP)})}"
 
 
@@ -226,26 +226,26 @@ def _document_link(result: Result, jobs: Jobs) -> str | None:
 
 
 def _out(result: Result, names: tuple[str, str | None], store: Store) -> ResultOut:
-    known = result.as_json() | {"image": names[0], "document": names[1]}
-    return ResultOut(id=result.digest, reading_view=_reading_view(result, store), **known)
+    fields = result.as_json() | {"image": names[0], "document": names[1]}
+    return ResultOut(id=result.digest, reading_view=_reading_view(result, store), **fields)
 
 
 def _page(
     jobs: Jobs,
     about: search_work.About,
-    asked: SearchIn,
-    found: search_work.Findings | None,
+    query: SearchIn,
+    findings: search_work.Findings | None,
     problem: str | None,
-    given: Mapping[str, str],
+    parameters: Mapping[str, str],
 ) -> str:
-    cards, wanted = [], asked.relation
+    cards, chosen = [], query.relation
     with suppress(SettingError):
-        wanted = asked.relation and relation_name(asked.relation, about.relations)
-    if found is not None:
+        chosen = query.relation and relation_name(query.relation, about.relations)
+    if findings is not None:
         cards = [
             card(
                 result,
-                found.query,
+                findings.query,
                 picture={"uri": f"{PICTURES}/{result.digest}?size=small", "width": 0, "height": 0},
                 large=f"{PICTURES}/{result.digest}",
                 place=readable(image),
@@ -253,15 +253,15 @@ def _page(
                 document_link=_document_link(result, jobs),
                 alike=_address(SearchIn(), picture=result.digest),
             )
-            for result, (image, document) in zip(found.results, found.names, strict=True)
+            for result, (image, document) in zip(findings.results, findings.names, strict=True)
         ]
     chips = [
-        (short_name(name), next((known.meaning for known in RELATIONS if known.name == name), ""), name == wanted)
+        (short_name(name), next((r.meaning for r in RELATIONS if r.name == name), ""), name == chosen)
         for name in about.relations
     ]
-    subject = readable(asked.sentence) if asked.sentence else "Pictures like this one"
-    more = _address(asked, top=min(asked.top + STEP, MOST)) if found is not None and found.more else None
-    title = f"{subject} – {counted(len(cards), 'picture')}" if found is not None else problem or "Search"
+    subject = readable(query.sentence) if query.sentence else "Pictures like this one"
+    more = _address(query, top=min(query.top + STEP, MOST)) if findings is not None and findings.more else None
+    title = f"{subject} – {counted(len(cards), 'picture')}" if findings is not None else problem or "Search"
     return page(
         "search.html",
         jobs.settings,
@@ -270,17 +270,17 @@ def _page(
         about=about,
         chips=chips,
         meaning=next((meaning for _, meaning, pressed in chips if pressed), None),
-        given={name: readable(given.get(name, "")) for name in SearchIn.model_fields},
-        asked=asked,
-        found=found,
+        given={name: readable(parameters.get(name, "")) for name in SearchIn.model_fields},
+        asked=query,
+        found=findings,
         subject=subject,
         problem=problem,
-        good=found is None or found.good,
+        good=findings is None or findings.good,
         cards=cards,
-        firm=firm_results(found.results) if found is not None else 0,
+        firm=firm_results(findings.results) if findings is not None else 0,
         breakable=breakable,
-        example=asked.picture and f"{PICTURES}/{asked.picture}?size=small",
-        without_example=_address(asked, picture=None),
+        example=query.picture and f"{PICTURES}/{query.picture}?size=small",
+        without_example=_address(query, picture=None),
         more=more and f"{more}#result-{len(cards) + 1}",
-        anyway=_address(asked, anyway=True) if found is not None and not found.good and not asked.anyway else None,
+        anyway=None if findings is None or findings.good or query.anyway else _address(query, anyway=True),
     )

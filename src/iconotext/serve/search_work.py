@@ -64,9 +64,9 @@ class LibraryNames:
 
     def __init__(self, roots: Sequence[str]) -> None:
         parts = {root: PurePath(root).parts[1:] for root in roots}
-        ends = Counter(end for each in parts.values() for end in _ends(each))
+        ends = Counter(end for p in parts.values() for end in _ends(p))
         self._names = {
-            root: "/".join(next((end for end in _ends(each) if ends[end] == 1), each)) for root, each in parts.items()
+            root: "/".join(next((end for end in _ends(p) if ends[end] == 1), p)) for root, p in parts.items()
         }
         self._roots = {name: root for root, name in self._names.items()}
 
@@ -86,9 +86,9 @@ class LibraryNames:
 
     def folder(self, name: str) -> str | None:
         """The folder with a name; None if nothing in it was added. Does not access the disk."""
-        wanted = name.strip().strip("/")
-        root = next((each for each in (wanted, *_above(wanted)) if each in self._roots), None)
-        return None if root is None else self._roots[root] + wanted.removeprefix(root)
+        path = name.strip().strip("/")
+        root = next((folder for folder in (path, *_above(path)) if folder in self._roots), None)
+        return None if root is None else self._roots[root] + path.removeprefix(root)
 
 
 def _ends(parts: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
@@ -156,7 +156,7 @@ def about() -> About:
         return About(library.path.resolve().name, library.count(), searcher.relations, tuple(folders))
 
 
-def find(asked: SearchIn, examples: str) -> Findings:
+def find(body: SearchIn, examples: str) -> Findings:
     """Search the library, with the pictures in the folder ``examples``, which ``keep_example`` stored.
 
     Raises:
@@ -165,25 +165,25 @@ def find(asked: SearchIn, examples: str) -> Findings:
         IconotextError: As for ``about``.
     """
     described = about()
-    filters = make_filters(None, asked.since or None, asked.until or None)
-    if asked.folder:
+    filters = make_filters(None, body.since or None, body.until or None)
+    if body.folder:
         with _without_paths() as searcher:
-            folder = _names(searcher.library.settings.roots).folder(asked.folder)
+            folder = _names(searcher.library.settings.roots).folder(body.folder)
         if folder is None:
-            there = ", ".join(described.folders)
-            raise SettingError(f"{asked.folder}: no folder of this library, which begin with: {shortened(there, 200)}")
+            roots = ", ".join(described.folders)
+            raise SettingError(f"{body.folder}: no folder of this library, which begin with: {shortened(roots, 200)}")
         filters = replace(filters, folder=folder)
-    example = asked.picture and _example(asked.picture, examples)
-    query = Query(asked.sentence, example or asked.picture, asked.relation or None, asked.top, filters, asked.anyway)
+    example = body.picture and _example(body.picture, examples)
+    query = Query(body.sentence, example or body.picture, body.relation or None, body.top, filters, body.anyway)
     with _without_paths() as searcher:
         library, query, results, note = searcher.find(query)
         more = (
-            len(results) == asked.top < MOST
-            and library.count(filters.condition) - isinstance(query.picture, str) > asked.top
+            len(results) == body.top < MOST
+            and library.count(filters.condition) - isinstance(query.picture, str) > body.top
         )
     names = _names(library.settings.roots).name
-    named = [(names(each.image), None if each.document is None else names(each.document)) for each in results]
-    return Findings(described, query, results, named, has_good_match(results), more, note)
+    pairs = [(names(r.image), None if r.document is None else names(r.document)) for r in results]
+    return Findings(described, query, results, pairs, has_good_match(results), more, note)
 
 
 def picture(digest: str, size: Size, examples: str) -> tuple[str, bytes]:
@@ -205,9 +205,9 @@ def picture(digest: str, size: Size, examples: str) -> tuple[str, bytes]:
         if data is None and place.member is not None:
             data = member_content(place.member, digest)
         if data is not None:
-            shown = embed([Image("", data)], [0], longer_side=SIDES[size])[0]
-            if shown.uri is not None:
-                return shown.content
+            embedded = embed([Image("", data)], [0], longer_side=SIDES[size])[0]
+            if embedded.uri is not None:
+                return embedded.content
     if item.thumbnail is not None:
         return Embedded(item.thumbnail).content
     raise ImageError("its file is gone, or has another picture by now: bring the library up to date")
@@ -222,10 +222,10 @@ def keep_example(folder: str, examples: str) -> str:
     files = [file for file in sorted(Path(folder).rglob("*")) if file.is_file()]
     if len(files) != 1:
         raise ImageError(f"{len(files)} files came: send one picture")
-    shown = embed([Image("", files[0])], [0])[0]
-    if shown.uri is None:
-        raise ImageError(f"no picture that can be read: {shown.problem}")
-    kind, data = shown.content
+    embedded = embed([Image("", files[0])], [0])[0]
+    if embedded.uri is None:
+        raise ImageError(f"no picture that can be read: {embedded.problem}")
+    kind, data = embedded.content
     digest = digest_of(data)
     write_bytes(Path(examples) / f"{digest}.{kind}", data, force=True)
     oldest_first = sorted(Path(examples).glob("*.*"), key=lambda file: (file.stat().st_mtime_ns, file.name))

@@ -81,8 +81,8 @@ def documents_in(
             inside.append(path)
         if len(inside) > most:
             raise DocumentError(f"more than {most:,} documents: open a part of it")
-    named = [path.relative_to(start) if path != Path(start) else path for path in inside]
-    names = unique_names([Path(labels.get(path.as_posix(), path)) for path in named])
+    relative = [path.relative_to(start) if path != Path(start) else path for path in inside]
+    names = unique_names([Path(labels.get(path.as_posix(), path)) for path in relative])
     return tuple((name, str(path)) for name, path in zip(names, inside, strict=True))
 
 
@@ -107,18 +107,18 @@ def read_place(place: Place) -> Document:
 def read_files(place: Place) -> Reading:
     """Read the document at a place, with the states of its files; errors as for ``read_place``."""
     path = Path(place.path)
-    (own,) = files_now([place.path])
+    (file,) = files_now([place.path])
     if not path.resolve().is_relative_to(Path(place.within).resolve()):
         raise DocumentError(f"{path.name}: a link that leads out of the folder")
-    read = _read(place, own)
+    read = _read(place, file)
     if files_now(file.path for file in read.files) != read.files:  # a picture has changed
         _read.cache_clear()
-        read = _read(place, own)
+        read = _read(place, file)
     return read
 
 
 @lru_cache(CACHED_DOCUMENTS)
-def _read(place: Place, own: File) -> Reading:
+def _read(place: Place, source: File) -> Reading:
     path, within = Path(place.path), Path(place.within)
     try:
         with path.open("rb") as file:  # before reading: the file may change later; in chunks: it may be huge
@@ -127,7 +127,7 @@ def _read(place: Place, own: File) -> Reading:
         raise DocumentError(f"{path.name}: cannot be read: {error.strerror}") from error
     (document,) = read_documents(path, ReadSettings(), within=within, identifier=place.name)
     document = for_clients(document)
-    return Reading(document, sha256, (own, *files_now(_picture_files(document, path, within))))
+    return Reading(document, sha256, (source, *files_now(_picture_files(document, path, within))))
 
 
 def _picture_files(document: Document, path: Path, within: Path) -> list[str]:
@@ -150,7 +150,7 @@ def digest(document: Document) -> str:
 
 def for_clients(document: Document) -> Document:
     """A document with problems of pictures that omit advice which only a person at this machine could follow."""
-    images = (replace(each, problem=each.problem and without_hint(each.problem)) for each in document.images)
+    images = (replace(image, problem=image.problem and without_hint(image.problem)) for image in document.images)
     return replace(document, images=tuple(images))
 
 

@@ -228,8 +228,8 @@ class Store:
     def rows(self, query: str, *values: object) -> list[sqlite3.Row]:
         """The rows of a query, with values for its placeholders ``?``, or one mapping for its named placeholders."""
         with self._lock:
-            named = values[0] if values and isinstance(values[0], Mapping) else values
-            return self._sql.execute(query, named).fetchall()
+            parameters = values[0] if values and isinstance(values[0], Mapping) else values
+            return self._sql.execute(query, parameters).fetchall()
 
     # Sessions.
 
@@ -248,18 +248,18 @@ class Store:
         self, name: str, folder: Path, *, own: bool, identifier: str | None = None, saved: Saved | None = None
     ) -> Collection:
         """Add a collection, whose documents are found later."""
-        made = identifier or new_id()
+        collection_id = identifier or new_id()
         with self.change() as sql:
             sql.execute(
                 "insert into collections (id, name, folder, own, made) values (?, ?, ?, ?, ?)",
-                (made, name, str(folder), own, time.time()),
+                (collection_id, name, str(folder), own, time.time()),
             )
             if saved is not None:
-                names = [(made, *each) for each in saved.labels.items()]
+                names = [(collection_id, *row) for row in saved.labels.items()]
                 sql.executemany("insert into sent_names values (?, ?, ?)", names)
-                refused = [(made, *each) for each in saved.refused]
+                refused = [(collection_id, *row) for row in saved.refused]
                 sql.executemany("insert into refused (collection, name, problem) values (?, ?, ?)", refused)
-        collection = self.collection(made)
+        collection = self.collection(collection_id)
         assert collection is not None
         return collection
 
@@ -389,8 +389,8 @@ class Store:
             "select documents.* from documents join collections on collections.id = collection where collection = ? "
             "and documents.round < collections.round order by number"
         )
-        taken = set(without)
-        return next((Entry(**dict(row)) for row in self.rows(query, collection) if row["id"] not in taken), None)
+        excluded = set(without)
+        return next((Entry(**dict(row)) for row in self.rows(query, collection) if row["id"] not in excluded), None)
 
     def pictures(self, collection: str) -> list[Picture]:
         """The pictures of all linked documents of a collection, in order."""
@@ -474,7 +474,7 @@ class Store:
             The number of all answers, and ``most`` rows from ``first`` on, with the columns of a verdict, the ``title``
             of the document, and whether the answer is about its present version (``counts``).
         """
-        given = {"collection": collection, "reviewer": reviewer, "first": first, "most": most}
+        parameters = {"collection": collection, "reviewer": reviewer, "first": first, "most": most}
         answers = (
             "from verdicts join documents on documents.id = document where verdicts.id in "
             "(select max(id) from verdicts where undone = 0 group by document, picture, reviewer, digest) "
@@ -483,9 +483,9 @@ class Store:
         rows = self.rows(
             f"select verdicts.*, coalesce(title, name) as title, documents.digest = verdicts.digest as counts {answers}"
             "order by documents.number, picture, reviewer, verdicts.id limit :most offset :first",
-            given,
+            parameters,
         )
-        return int(self.rows(f"select count(*) {answers}", given)[0][0]), rows
+        return int(self.rows(f"select count(*) {answers}", parameters)[0][0]), rows
 
     def last_change(self, collection: str, entry: int | None = None) -> int:
         """A number that grows with each verdict and each undo, in a collection or on one of its documents."""

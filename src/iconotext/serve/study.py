@@ -77,11 +77,11 @@ TheStudies = Annotated[Mapping[str, Path], of_app("studies")]  # by name
 
 def all_studies(jobs: TheJobs, studies: TheStudies) -> str:
     """The studies, with their progress."""
-    found = []
+    rows = []
     for name in studies:
         with _used(studies, name) as path:
-            found.append((name, progress(path)))
-    return page("studies.html", jobs.settings, here="/studies", title="Studies", studies=found)
+            rows.append((name, progress(path)))
+    return page("studies.html", jobs.settings, here="/studies", title="Studies", studies=rows)
 
 
 def judge(jobs: TheJobs, studies: TheStudies, study: str) -> str:
@@ -93,9 +93,9 @@ def judge(jobs: TheJobs, studies: TheStudies, study: str) -> str:
 def result(jobs: TheJobs, studies: TheStudies, study: str) -> str:
     """The raters' preferences, once all votes are in: the tables of ``iconotext analyze votes``."""
     with _used(studies, study) as path:
-        found = study_results(path)
-    grids = study_grids(found) if found.progress.finished else []
-    return _page(jobs, studies, "study_result.html", study, found.progress, grids=grids)
+        results = study_results(path)
+    grids = study_grids(results) if results.progress.finished else []
+    return _page(jobs, studies, "study_result.html", study, results.progress, grids=grids)
 
 
 def following(studies: TheStudies, study: str, body: RaterIn) -> TurnOut:

@@ -55,7 +55,7 @@ _IN_FORMS = {"%22": '"', "%0D": "\r", "%0A": "\n"}
 
 def form_name(name: str) -> str:
     """The name of a file, from its escaped form in a form."""
-    return re.sub("|".join(_IN_FORMS), lambda found: _IN_FORMS[found[0]], name)
+    return re.sub("|".join(_IN_FORMS), lambda match: _IN_FORMS[match[0]], name)
 
 
 def place_of(name: str) -> PurePosixPath:
@@ -92,12 +92,12 @@ async def received(request: Request, folder: Path, jobs: Jobs) -> tuple[str, Sav
     if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
         raise HTTPException(415, "send files as multipart/form-data, each as files=@NAME")
     async with request.form(max_files=jobs.settings.max_files, max_fields=8) as form:
-        sent = [each for each in form.getlist("files") if isinstance(each, UploadFile)]
+        sent = [file for file in form.getlist("files") if isinstance(file, UploadFile)]
         if not sent:
             raise HTTPException(400, "no files came: send each as files=@NAME")
-        if sum(each.size or 0 for each in sent) > jobs.settings.max_upload:
+        if sum(file.size or 0 for file in sent) > jobs.settings.max_upload:
             raise HTTPException(413, too_large(jobs.settings).strip())
-        files = [(form_name(each.filename or ""), each.file) for each in sent]
+        files = [(form_name(file.filename or ""), file.file) for file in sent]
         try:
             async with jobs.saving:
                 saved = await run_in_threadpool(save_files, files, folder, jobs.settings)
@@ -210,8 +210,8 @@ class _Upload:
         """The place, or one beside it if its name is taken; some file systems ignore case."""
         path = PurePosixPath()
         for part in place.parts[:-1]:
-            path = next(each for each in _beside(path / part) if not os.path.isfile(self.folder / each))
-        return next(each for each in _beside(path / place.name) if not os.path.lexists(self.folder / each))
+            path = next(candidate for candidate in _beside(path / part) if not os.path.isfile(self.folder / candidate))
+        return next(name for name in _beside(path / place.name) if not os.path.lexists(self.folder / name))
 
 
 def _beside(path: PurePosixPath) -> Iterator[PurePosixPath]:

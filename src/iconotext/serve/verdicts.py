@@ -53,7 +53,7 @@ def agreed(verdicts: Iterable[Verdict]) -> dict[PictureKey, Answer]:
     for picture, answers in by_picture(verdicts).items():
         (answer, voices), *others = Counter(answers.values()).most_common(2)
         if not others or others[0][1] < voices:
-            clear[picture] = Answer(answer, tuple(sorted(name for name, own in answers.items() if own == answer)))
+            clear[picture] = Answer(answer, tuple(sorted(name for name, value in answers.items() if value == answer)))
     return clear
 
 

@@ -70,7 +70,7 @@ class Task(NamedTuple):
 
     def habits_with(self, document: Document, answers: Answers) -> dict[str, Habit]:
         """The habits with the verdicts about the present version of the document."""
-        return habits_of(self.habits, {document.id: {image: each.sentences for image, each in answers.items()}})
+        return habits_of(self.habits, {document.id: {image: answer.sentences for image, answer in answers.items()}})
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,16 +165,16 @@ def link(task: Task) -> LinkResult:
     document, version = read.document, digest(read.document)
     evidence = reader.gather(document)
     store_evidence(evidence, reader.encoder.fingerprint, version, home)
-    shown = embed_in(home, evidence.document, shown_images(evidence.document))
+    embedded = embed_in(home, evidence.document, shown_images(evidence.document))
     answers = task.verdicts.get(version, {})
     habits = task.habits_with(document, answers)
     reading = as_judged(reader.link_evidence(evidence, habits), answers)
     write_view(reading, task.place.relative, home, task.leads, task.stamp, reader.settings)
-    described = to_describe(reading, task.place, read.sha256, shown)
+    described = to_describe(reading, task.place, read.sha256, embedded)
     write_text(home / ALT_TEXT, json_text(described) + "\n", force=True)
     candidates = linker("candidates").link_evidence(evidence, habits)
     likeliest = by_image(candidates)
-    visible = [number for number, picture in shown.items() if picture.uri is not None]
+    visible = [number for number, picture in embedded.items() if picture.uri is not None]
     write_text(home / REVIEW, json_text(review_of(candidates, likeliest, visible)) + "\n", force=True)
     missing = [
         image
@@ -187,7 +187,7 @@ def link(task: Task) -> LinkResult:
         "images": len(document.images),
         "sentences": len(document.sentences),
         "links": len(reading.links),
-        "missing": len(missing) + len(shown) - len(visible),
+        "missing": len(missing) + len(embedded) - len(visible),
     }
     pictures = tuple(picture_row(candidates.document, number, likeliest) for number in visible)
     return LinkResult(columns, pictures, wanted(described), read.files)
@@ -215,9 +215,9 @@ def evidence_of(document: Document) -> DocumentEvidence:
 
 def picture_row(document: Document, number: int, likeliest: Mapping[int, list[Link]]) -> PictureRow:
     """The values by which the review orders a picture."""
-    own = likeliest.get(number, [])
-    best, confidence = (own[0].sentence, own[0].confidence) if own else (None, 0.0)
-    return number, best, confidence, *doubts(document, number, own)
+    links = likeliest.get(number, [])
+    best, confidence = (links[0].sentence, links[0].confidence) if links else (None, 0.0)
+    return number, best, confidence, *doubts(document, number, links)
 
 
 def as_judged(linked: LinkedDocument, answers: Answers) -> LinkedDocument:
