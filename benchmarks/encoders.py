@@ -37,7 +37,15 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from iconotext.features.efficientnet import SIDE, imagenet_classes, prepare
-from iconotext.features.eight_bits import Bert, EfficientNetLite0, Rounding, SameConv, load_weights, network_of, rounded
+from iconotext.features.eight_bits import (
+    Bert,
+    EfficientNetLite0,
+    Rounding,
+    SameConv,
+    load_weights,
+    network_of,
+    quantized,
+)
 from iconotext.features.minilm import CLASS_VECTORS, MiniLM, load_tokenizer
 from iconotext.images import decode
 from iconotext.networks.int8 import GRAPH
@@ -80,7 +88,7 @@ def best_range(values: Tensor) -> tuple[Tensor, Tensor]:
         for above in KEPT:
             step = torch.tensor((high * above - low * below) / 255)
             zero = torch.tensor(round(-low * below / float(step)), dtype=torch.int32)
-            tried.append((float((rounded(values, step, zero) - values).square().mean()), step, zero))
+            tried.append((float((quantized(values, step, zero) - values).square().mean()), step, zero))
     return min(tried, key=lambda each: each[0])[1:]
 
 
@@ -283,7 +291,7 @@ class Watched(Bert):
 
     seen: dict[str, list[Tensor]] = {}  # noqa: RUF012
 
-    def _rounded(self, x: Tensor, name: str) -> Tensor:
+    def _quantized(self, x: Tensor, name: str) -> Tensor:
         self.seen.setdefault(name, []).append(x.flatten(0, 1))
         return x
 

@@ -108,8 +108,8 @@ class EncodedDocument:
 
         The dot product with a sentence's vector is their similarity.
         """
-        own = self.image_features.features
-        return self.encoder.space.images(own if features is None else features, own)
+        numbered = self.image_features.features
+        return self.encoder.space.images(numbered if features is None else features, numbered)
 
     def parts(self, image: int) -> ImageParts | None:
         """Return an image whose regions can be left out; None if only the features of the image are available."""
@@ -161,16 +161,16 @@ class BackboneEncoder:
 
     def encode_images(self, images: Sequence[Image | Picture]) -> EncodedImages:
         """See ``Encoder``."""
-        given = [image if isinstance(image, Image) else Image("", image) for image in images]
-        seen = self.image_source.features_of(given)
-        unseen = set(range(len(given))) - set(seen.numbers)
+        as_images = [image if isinstance(image, Image) else Image("", image) for image in images]
+        rows = self.image_source.features_of(as_images)
+        unseen = set(range(len(as_images))) - set(rows.numbers)
         problems = tuple(
-            problem or ("there is no file of it" if n in unseen else None) for n, problem in enumerate(seen.problems)
+            problem or ("there is no file of it" if i in unseen else None) for i, problem in enumerate(rows.problems)
         )
-        vectors = np.zeros((len(given), self.dim), np.float32)
-        vectors[seen.numbers] = unit_rows(self.space.images(seen.features))
+        vectors = np.zeros((len(as_images), self.dim), np.float32)
+        vectors[rows.numbers] = unit_rows(self.space.images(rows.features))
         vectors[[problem is not None for problem in problems]] = 0
-        return EncodedImages(vectors, problems, _spread(seen, problems))
+        return EncodedImages(vectors, problems, _spread(rows, problems))
 
     def read(self, document: Document) -> EncodedDocument:
         """See ``Encoder``."""
@@ -179,12 +179,12 @@ class BackboneEncoder:
     def read_all(self, documents: Sequence[tuple[Document, FloatMatrix]]) -> list[EncodedDocument]:
         """See ``Encoder``."""
         features = self.image_source.features_by_document([document.images for document, _ in documents])
-        given = [(vectors, own.features) for (_, vectors), own in zip(documents, features, strict=True)]
+        pairs = [(vectors, numbered.features) for (_, vectors), numbered in zip(documents, features, strict=True)]
         read = []
-        for (document, vectors), own, cosines in zip(documents, features, self.space.similarities(given), strict=True):
+        for (document, vectors), rows, cosines in zip(documents, features, self.space.similarities(pairs), strict=True):
             similarity = np.zeros((len(vectors), len(document.images)), np.float32)
-            similarity[:, own.numbers] = cosines
-            read.append(EncodedDocument(_with_problems(document, own.problems), self, vectors, own, similarity))
+            similarity[:, rows.numbers] = cosines
+            read.append(EncodedDocument(_with_problems(document, rows.problems), self, vectors, rows, similarity))
         return read
 
     def similarity(self, document: Document) -> FloatMatrix:
@@ -212,10 +212,10 @@ def untrained_encoder(
         return backbone if cache is None else cached_text(backbone, cache, read_layers=read_layers)
 
     reading = cached(text)
-    own = reading if captions is None else cached(captions)
+    text_backbone = reading if captions is None else cached(captions)
     shared = share_space(text, image)
     space = SharedSpace(text.dim) if shared else ConceptBridge(reading, image.classes or (), k)
-    return BackboneEncoder(name, own, reading, text, picture_source(image, cache), space)
+    return BackboneEncoder(name, text_backbone, reading, text, picture_source(image, cache), space)
 
 
 def _with_problems(document: Document, problems: Sequence[str | None]) -> Document:
@@ -228,15 +228,15 @@ def _with_problems(document: Document, problems: Sequence[str | None]) -> Docume
     return replace(document, images=images)
 
 
-def _spread(seen: NumberedFeatures, problems: tuple[str | None, ...]) -> ImageFeatures:
+def _spread(numbered: NumberedFeatures, problems: tuple[str | None, ...]) -> ImageFeatures:
     """Put the features of the encoded images at their numbers among all images; other images have zeros."""
-    if len(seen.numbers) == len(problems):
-        return seen.features
+    if len(numbered.numbers) == len(problems):
+        return numbered.features
     spread: dict[str, Any] = {}
-    for name, array in seen.features.arrays().items():
+    for name, array in numbered.features.arrays().items():
         spread[name] = np.zeros((len(problems), *array.shape[1:]), array.dtype)
-        spread[name][seen.numbers] = array
-    return replace(seen.features, **spread, problems=problems)
+        spread[name][numbered.numbers] = array
+    return replace(numbered.features, **spread, problems=problems)
 
 
 def _placeless(name: str) -> str:

@@ -69,9 +69,9 @@ class ConceptBridge:
 
     def similarities(self, documents: Sequence[Features]) -> list[FloatMatrix]:
         """See ``Space``."""
-        seen = [_probabilities(features) for _, features in documents]
-        images = in_one_call(lambda some: _named(some, self.class_vectors, self.k), seen)
-        return [centred(vectors) @ some.T for (vectors, _), some in zip(documents, images, strict=True)]
+        probabilities = [_probabilities(features) for _, features in documents]
+        images = in_one_call(lambda rows: _named(rows, self.class_vectors, self.k), probabilities)
+        return [centred(vectors) @ rows.T for (vectors, _), rows in zip(documents, images, strict=True)]
 
 
 def concept_vectors(features: ImageFeatures, class_vectors: FloatMatrix, *, k: int = CONCEPTS) -> FloatMatrix:

@@ -62,23 +62,23 @@ class Coherence:
         Returns:
             (Q, N, R) float32.
         """
-        (weight, bias), *others = self.arrays()  # (H, 2 dim) and (H,)
+        (weight, bias), *layers = self.arrays()  # (H, 2 dim) and (H,)
         dim = weight.shape[1] // 2
         # The first layer reads both vectors: its output for a pair is a term of the text plus a term of the image.
         of_texts = _joint(texts, dim) @ weight[:, :dim].T + bias
         of_images = _joint(images, dim) @ weight[:, dim:].T
-        if not others:
+        if not layers:
             odds = of_texts[:, None] + of_images[None]
         else:  # text by text: outputs of a hidden layer for all pairs would fill the memory
-            odds = np.stack([_through(others, own + of_images) for own in of_texts])
+            odds = np.stack([_through(layers, row + of_images) for row in of_texts])
         return np.asarray((1 + np.tanh(odds / 2)) / 2, np.float32)  # a sigmoid without overflow
 
     def arrays(self) -> list[tuple[FloatMatrix, FloatMatrix]]:
         """Return weights and bias of each layer."""
         from torch.nn import Linear
 
-        linear = [each for each in self.layer.modules() if isinstance(each, Linear)]
-        return [(each.weight.detach().cpu().numpy(), each.bias.detach().cpu().numpy()) for each in linear]
+        linear = [module for module in self.layer.modules() if isinstance(module, Linear)]
+        return [(layer.weight.detach().cpu().numpy(), layer.bias.detach().cpu().numpy()) for layer in linear]
 
 
 def _through(layers: Sequence[tuple[FloatMatrix, FloatMatrix]], rows: FloatMatrix) -> FloatMatrix:
@@ -118,14 +118,14 @@ def read_refinement(folder: Path) -> Refinement | None:
         return None
     try:
         values = parse_json(path.read_text(encoding="utf-8"))
-        found = Refinement(float(values["strength"]), float(values["threshold"]))
+        refinement = Refinement(float(values["strength"]), float(values["threshold"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise FeatureError(
             f"{path}: not settings of a refinement: {error}; run `iconotext analyze refinement` again"
         ) from error
-    if not (0 <= found.strength < math.inf and found.threshold >= 0):
-        raise FeatureError(f"{path}: λ is {found.strength} and T is {found.threshold}; both are at least 0")
-    return found
+    if not (0 <= refinement.strength < math.inf and refinement.threshold >= 0):
+        raise FeatureError(f"{path}: λ is {refinement.strength} and T is {refinement.threshold}; both are at least 0")
+    return refinement
 
 
 def refine(similarities: Floats, probabilities: Floats, *, strength: float, threshold: float) -> Floats:

@@ -137,40 +137,40 @@ class ModelKind:
     load: Callable[[ModelRequest], Encoder]
 
 
-def _load_trained(wanted: ModelRequest) -> Encoder:
+def _load_trained(request: ModelRequest) -> Encoder:
     return trained_encoder(
-        init_folder(wanted.name),
-        name=wanted.name,
-        text=wanted.text,
-        image=wanted.image,
-        cache=wanted.cache,
-        read_layers=wanted.read_layers,
+        init_folder(request.name),
+        name=request.name,
+        text=request.text,
+        image=request.image,
+        cache=request.cache,
+        read_layers=request.read_layers,
     )
 
 
-def _load_bridge(wanted: ModelRequest) -> Encoder:
-    text, image = load_text_backbone(wanted.text or DEFAULT_TEXT), load_image_backbone(wanted.image or DEFAULT_IMAGE)
+def _load_bridge(request: ModelRequest) -> Encoder:
+    text, image = load_text_backbone(request.text or DEFAULT_TEXT), load_image_backbone(request.image or DEFAULT_IMAGE)
     return untrained_encoder(
-        wanted.name, text, image, k=wanted.concepts, cache=wanted.cache, read_layers=wanted.read_layers
+        request.name, text, image, k=request.concepts, cache=request.cache, read_layers=request.read_layers
     )
 
 
-def _load_dual_encoder(wanted: ModelRequest) -> Encoder:
-    both = load_dual_encoder(wanted.name, MODELS)
-    text = load_text_backbone(wanted.text) if wanted.text else both.text
-    image, captions = both.image, text
-    if wanted.image:  # has no text side of its own
-        image = load_image_backbone(wanted.image)
+def _load_dual_encoder(request: ModelRequest) -> Encoder:
+    dual = load_dual_encoder(request.name, MODELS)
+    text = load_text_backbone(request.text) if request.text else dual.text
+    image, captions = dual.image, text
+    if request.image:  # has no text side of its own
+        image = load_image_backbone(request.image)
     else:
-        text = both.text
+        text = dual.text
     return untrained_encoder(
-        wanted.name,
+        request.name,
         text,
         image,
-        k=wanted.concepts,
+        k=request.concepts,
         captions=captions if captions is not text else None,
-        cache=wanted.cache,
-        read_layers=wanted.read_layers,
+        cache=request.cache,
+        read_layers=request.read_layers,
     )
 
 
@@ -286,11 +286,12 @@ def load_bridge(
     store = FeatureCache() if cache else None
     source = image_source(image or DEFAULT_IMAGE, store)
     if word_vectors is None:
-        own = load_text_backbone(text or DEFAULT_TEXT)
-        reading = own if store is None else cached_text(own, store)
+        uncached = load_text_backbone(text or DEFAULT_TEXT)
+        reading = uncached if store is None else cached_text(uncached, store)
     else:  # no cache for texts: adding up word vectors is faster than a look-up
-        own = reading = mean_words(word_vectors, word_dim, chain(source.classes or (), texts))
-    return BackboneEncoder("no-training", reading, reading, own, source, ConceptBridge(reading, source.classes or ()))
+        uncached = reading = mean_words(word_vectors, word_dim, chain(source.classes or (), texts))
+    bridge = ConceptBridge(reading, source.classes or ())
+    return BackboneEncoder("no-training", reading, reading, uncached, source, bridge)
 
 
 def trained_encoder(
@@ -319,68 +320,68 @@ def trained_encoder(
         _check_same(folder, stored, {"text": "words" if features.text == "words" else reading.name})
         source = _image_source(folder, stored, image or features.image, cache)
     texts = reading if cache is None else cached_text(reading, cache, read_layers=read_layers)
-    uncached, own = reading, texts
+    uncached, reader = reading, texts
     if stored.vocabulary is not None and stored.recipe.words is not None:
         longest = stored.recipe.words.max_tokens
-        uncached = own = word_reader(stored, stored.vocabulary, longest, folder_name(folder))
+        uncached = reader = word_reader(stored, stored.vocabulary, longest, folder_name(folder))
     space: Space = JointSpace(stored)
     if stored.recipe.linking.bridge:
         space = MixedSpace(space, ConceptBridge(texts, source.classes or ()), stored.recipe.linking.bridge)
     layer = stored.model.coherence if stored.relations else None
     coherence = None if layer is None else Coherence(tuple(stored.relations), layer)
-    return BackboneEncoder(name or str(folder), texts, own, uncached, source, space, coherence, folder)
+    return BackboneEncoder(name or str(folder), texts, reader, uncached, source, space, coherence, folder)
 
 
 def _dual(
-    folder: Path, stored: StoredModel, asked: Mapping[str, str | None], cache: FeatureCache | None
+    folder: Path, stored: StoredModel, requested: Mapping[str, str | None], cache: FeatureCache | None
 ) -> tuple[TextBackbone, ImageSource]:
-    own = stored.recipe.features.text
-    for side, other in asked.items():
-        if other not in (None, own):
-            raise FeatureError(f"{folder}: was trained on the dual encoder {own}; {side}={other} is another")
+    trained_on = stored.recipe.features.text
+    for side, other in requested.items():
+        if other not in (None, trained_on):
+            raise FeatureError(f"{folder}: was trained on the dual encoder {trained_on}; {side}={other} is another")
     if stored.recipe.towers:
-        both = load_dual_encoder(str(folder / DUAL))
+        dual = load_dual_encoder(str(folder / DUAL))
     else:
-        both = load_dual_encoder(own)
-        _check_same(folder, stored, {"text": both.text.name, "image": both.image.name})
-    return both.text, picture_source(both.image, cache)
+        dual = load_dual_encoder(trained_on)
+        _check_same(folder, stored, {"text": dual.text.name, "image": dual.image.name})
+    return dual.text, picture_source(dual.image, cache)
 
 
-def _image_source(folder: Path, stored: StoredModel, wanted: str, cache: FeatureCache | None) -> ImageSource:
+def _image_source(folder: Path, stored: StoredModel, image: str, cache: FeatureCache | None) -> ImageSource:
     features = stored.recipe.features
     if features.image == "pixels":
         from iconotext.networks.image_network import ImageNetwork, trained_network
 
-        own = cast("ImageNetwork", stored.model.image)  # the recipe says so
-        network = trained_network(own, folder_name(folder), stored.recipe.dim)
+        image_network = cast("ImageNetwork", stored.model.image)  # the recipe says so
+        network = trained_network(image_network, folder_name(folder), stored.recipe.dim)
         return picture_source(network, cache)
     if stored.recipe.regions:
-        return _regions(folder, stored, wanted, cache)
+        return _regions(folder, stored, image, cache)
     if features.image.endswith(".npy"):
         from iconotext.features.feature_table import load_feature_table
 
-        if not Path(wanted).is_file():
+        if not Path(image).is_file():
             raise FeatureError(f"{folder}: the model looks images up in a table of features; name it: image=FILE.npy")
-        return table_source(load_feature_table(Path(wanted)))
-    backbone = load_image_backbone(wanted)
+        return table_source(load_feature_table(Path(image)))
+    backbone = load_image_backbone(image)
     _check_same(folder, stored, {"image": backbone.name})
     return picture_source(backbone, cache)
 
 
-def _regions(folder: Path, stored: StoredModel, wanted: str, cache: FeatureCache | None) -> ImageSource:
+def _regions(folder: Path, stored: StoredModel, image: str, cache: FeatureCache | None) -> ImageSource:
     """Make the source of a model that reads regions, from a detector or a file."""
     from iconotext.features.region_files import is_region_file
 
-    if Path(wanted).suffix in REGION_FILES and not Path(wanted).exists():
-        raise FeatureError(f"{folder}: the model looks regions up in a file; name it: image={Path(wanted).name}")
-    source, dim = load_regions(wanted), stored.inputs.image_features
+    if Path(image).suffix in REGION_FILES and not Path(image).exists():
+        raise FeatureError(f"{folder}: the model looks regions up in a file; name it: image={Path(image).name}")
+    source, dim = load_regions(image), stored.inputs.image_features
     if source.dim != dim:
-        raise FeatureError(f"{folder}: was trained on regions of {dim} numbers, those of {wanted} have {source.dim}")
+        raise FeatureError(f"{folder}: was trained on regions of {dim} numbers, those of {image} have {source.dim}")
     if stored.recipe.reads_concepts and list(source.concepts or ()) != list(stored.concepts):
         raise FeatureError(
-            f"{folder}: was trained on other concepts than {wanted} names; give it the same names in the same order"
+            f"{folder}: was trained on other concepts than {image} names; give it the same names in the same order"
         )
-    in_file = is_region_file(Path(wanted))
+    in_file = is_region_file(Path(image))
     if not in_file:  # a file is of one corpus, so it may differ
         _check_same(folder, stored, {"image": source.name})
     return region_source(stored, source, f"{folder_name(folder)}/{source.name}", in_file=in_file, cache=cache)

@@ -180,7 +180,7 @@ def averaging(source: RegionSource) -> ImageSource:
 
     def encode(images: Sequence[Image]) -> ImageFeatures:
         regions = source.regions(images)
-        means = (own if isinstance(own, str) else {"pooled": own.features.mean(0, np.float32)} for own in regions)
+        means = (r if isinstance(r, str) else {"pooled": r.features.mean(0, np.float32)} for r in regions)
         return filled(blank_features(len(images), source.dim), means)
 
     return ImageSource(f"{source.name}/mean", encode, lambda _: None, from_file=True)
@@ -216,14 +216,14 @@ def region_source(
     dim = stored.recipe.dim
 
     def regions_of(images: Sequence[Image]) -> list[Regions | str]:
-        found = source.regions(images)
-        return [regions if isinstance(regions, str) else strongest(regions, max_regions) for regions in found]
+        outcomes = source.regions(images)
+        return [regions if isinstance(regions, str) else strongest(regions, max_regions) for regions in outcomes]
 
     def rows(images: Sequence[Image]) -> Iterator[Row | str]:
         for at in range(0, len(images), BATCH_IMAGES):
-            found = regions_of(images[at : at + BATCH_IMAGES])
-            vectors = iter(_vectors(stored.model, [regions for regions in found if not isinstance(regions, str)]))
-            yield from (regions if isinstance(regions, str) else {"pooled": next(vectors)} for regions in found)
+            outcomes = regions_of(images[at : at + BATCH_IMAGES])
+            vectors = iter(_vectors(stored.model, [regions for regions in outcomes if not isinstance(regions, str)]))
+            yield from (regions if isinstance(regions, str) else {"pooled": next(vectors)} for regions in outcomes)
 
     def encode(images: Sequence[Image]) -> ImageFeatures:
         return filled(blank_features(len(images), dim), rows(images))
@@ -263,7 +263,7 @@ def _parts(model: JointModel, regions: Regions) -> ImageParts:
 
     def without(left_out: NDArray[np.bool_]) -> ImageFeatures:
         trials = np.array_split(~left_out, -(-len(left_out) // BATCH_IMAGES))
-        vectors = [_vectors(model, [regions[kept] for kept in some]) for some in trials]
+        vectors = [_vectors(model, [regions[rows] for rows in trial]) for trial in trials]
         return ImageFeatures(np.concatenate(vectors), problems=(None,) * len(left_out))
 
     return ImageParts(regions.boxes, without)

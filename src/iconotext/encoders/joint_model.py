@@ -95,11 +95,11 @@ class JointModel(nn.Module):
         """
         context = (counts,) if isinstance(self.text, WordEncoder) else ()
         encoded = (self.text(sentences) if words is None else self.text(words, lengths, *context)).float()
-        seen = self.encode_images(images).float()
+        image_vectors = self.encode_images(images).float()
         relations = None
         if pairs is not None and self.coherence is not None:
-            relations = self.coherence(torch.cat([encoded[pairs[0]], seen[pairs[1]]], 1)).float()
-        return encoded, seen, self.log_scale.exp(), self.bias, relations
+            relations = self.coherence(torch.cat([encoded[pairs[0]], image_vectors[pairs[1]]], 1)).float()
+        return encoded, image_vectors, self.log_scale.exp(), self.bias, relations
 
     def encode_images(self, images: Tensor | RegionBatch) -> Tensor:
         """Turn images, given as for ``forward``, into (M, dim) unit vectors."""
@@ -132,9 +132,9 @@ class JointModel(nn.Module):
 
     def set_word_vectors(self, vectors: Tensor) -> None:
         """Start from pretrained word vectors, (V, word_dim); words whose row is zero keep their random vector."""
-        known = vectors.abs().sum(1) > 0
+        nonzero = vectors.abs().sum(1) > 0
         with torch.no_grad():
-            self.embedding.weight[known] = vectors[known]
+            self.embedding.weight[nonzero] = vectors[nonzero]
 
     def set_concepts(self, names: Sequence[Sequence[int]] | Tensor) -> None:
         """Set the names of the concepts.
@@ -143,12 +143,12 @@ class JointModel(nn.Module):
             names: Word ids of each name, at least one a name; or (C, features) vectors if sentences are vectors.
         """
         if isinstance(names, Tensor):
-            given = {"concept_vectors": names}
+            buffers = {"concept_vectors": names}
         else:
             words, lengths = [word for name in names for word in name], [len(name) for name in names]
-            given = {"concept_words": torch.tensor(words), "concept_lengths": torch.tensor(lengths)}
+            buffers = {"concept_words": torch.tensor(words), "concept_lengths": torch.tensor(lengths)}
         with torch.no_grad():
-            for buffer, values in given.items():
+            for buffer, values in buffers.items():
                 self.get_buffer(buffer).copy_(values)
 
     def _blank_concepts(self, inputs: Inputs) -> None:
@@ -179,14 +179,14 @@ def make_encoder(side: Literal["text", "image"], recipe: Recipe, inputs: Inputs)
     settings: EncoderSettings = getattr(recipe, side)
     features: int = getattr(inputs, f"{side}_features")
     network: Callable[..., nn.Module] = resolve_name(ENCODERS[side][settings.kind].network)
-    own = settings.model_dump(exclude=set(settings.not_of_network))
+    options = settings.model_dump(exclude=set(settings.not_of_network))
     match settings:
         case WordSettings():
-            return network(inputs.words, dim=dim, **own)
+            return network(inputs.words, dim=dim, **options)
         case ProjectionSettings():
             if settings.residual:
                 check_dim(side, "residual = true", features, dim)
-            return network(features, dim=dim, **own)
+            return network(features, dim=dim, **options)
         case IdentitySettings():
             check_dim(side, 'kind = "identity"', features, dim)
             return network()
@@ -196,6 +196,6 @@ def make_encoder(side: Literal["text", "image"], recipe: Recipe, inputs: Inputs)
             # A concept has the length of the vector of its name.
             name = recipe.words.word_dim if recipe.words else inputs.text_features
             name = dim if settings.shared_projection else name
-            return network(features, name if settings.concepts else 0, dim=dim, **own)
+            return network(features, name if settings.concepts else 0, dim=dim, **options)
         case _:
-            return network(dim=dim, **own)
+            return network(dim=dim, **options)

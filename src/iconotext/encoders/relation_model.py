@@ -63,12 +63,12 @@ def word_logits(texts: Sequence[str], rarity: NDArray[np.float32], words: FloatM
         rarity: (B,) weight of each of B hashes.
         words: (B, R) log-odds of each hash for R relations.
     """
-    found = np.zeros((len(texts), words.shape[1]), np.float32)
+    logits = np.zeros((len(texts), words.shape[1]), np.float32)
     for row, text in enumerate(texts):
         runs = hashed_runs(text, len(words))
         weights = rarity[runs]
-        found[row] = weights @ words[runs] / (np.sqrt(weights @ weights) or 1)
-    return found
+        logits[row] = weights @ words[runs] / (np.sqrt(weights @ weights) or 1)
+    return logits
 
 
 MEANS_KIND = "layer-means"
@@ -187,8 +187,8 @@ class RelationModel:
     def _fresh(self, texts: Sequence[str]) -> FloatMatrix:
         logits = np.zeros((len(texts), len(self.relations)), np.float32)
         for start in range(0, len(texts), TEXTS):  # a text's layers have hundreds of times as many numbers
-            some = texts[start : start + TEXTS]
-            logits[start : start + TEXTS] = self._of_layers(some, self._layers.encode(some))
+            batch = texts[start : start + TEXTS]
+            logits[start : start + TEXTS] = self._of_layers(batch, self._layers.encode(batch))
         return logits
 
     def _of_layers(self, texts: Sequence[str], layers: FloatMatrix) -> FloatMatrix:

@@ -109,7 +109,7 @@ class MixedSpace:
         self, vectors: FloatMatrix, among: FloatMatrix | None = None, places: Sequence[int] | None = None
     ) -> FloatMatrix:
         """See ``Space``."""
-        return self._beside(*(each.sentences(vectors, among, places) for each in (self.first, self.second)))
+        return self._beside(*(space.sentences(vectors, among, places) for space in (self.first, self.second)))
 
     def images(self, features: ImageFeatures, among: ImageFeatures | None = None) -> FloatMatrix:
         """See ``Space``."""
@@ -117,20 +117,20 @@ class MixedSpace:
 
     def similarities(self, documents: Sequence[Features]) -> list[FloatMatrix]:
         """See ``Space``."""
-        both = zip(self.first.similarities(documents), self.second.similarities(documents), strict=True)
-        return [np.asarray((1 - self.share) * first + self.share * second, np.float32) for first, second in both]
+        pairs = zip(self.first.similarities(documents), self.second.similarities(documents), strict=True)
+        return [np.asarray((1 - self.share) * first + self.share * second, np.float32) for first, second in pairs]
 
     def _beside(self, first: FloatMatrix, second: FloatMatrix) -> FloatMatrix:
-        both = np.hstack([np.sqrt(1 - self.share) * first, np.sqrt(self.share) * second])
-        return np.asarray(both, np.float32)
+        joined = np.hstack([np.sqrt(1 - self.share) * first, np.sqrt(self.share) * second])
+        return np.asarray(joined, np.float32)
 
 
 def in_one_call(work: Callable[[FloatMatrix], FloatMatrix], parts: Sequence[FloatMatrix]) -> list[FloatMatrix]:
     """Apply ``work`` to the rows of all parts in one call, and split the result by part."""
     if not parts:
         return []
-    found = work(np.concatenate(parts))
-    return np.split(found, np.cumsum([len(part) for part in parts[:-1]]))
+    results = work(np.concatenate(parts))
+    return np.split(results, np.cumsum([len(part) for part in parts[:-1]]))
 
 
 BATCH_TEXTS = 1024
@@ -175,9 +175,9 @@ class JointSpace:
         """See ``Space``."""
         sentences, images = [vectors for vectors, _ in documents], [features.pooled for _, features in documents]
         if self.stored.vocabulary is not None:  # the vectors are final, or depend on the order in a document
-            texts = [self._sentences(some, some, None) for some in sentences]
+            texts = [self._sentences(vectors, vectors, None) for vectors in sentences]
         else:
-            texts = in_one_call(lambda some: self._sentences(some, None, None), sentences)
+            texts = in_one_call(lambda batch: self._sentences(batch, None, None), sentences)
         pictures = in_one_call(self._images, images)
         return [
             (of_texts - self._common(of_texts)) @ (of_images - self._common(of_images)).T
@@ -224,8 +224,8 @@ def word_reader(stored: StoredModel, vocabulary: Vocabulary, longest: int, name:
         ids = [vocabulary.ids(text, max_tokens=longest) for text in texts]
         words = torch.tensor([word for sentence in ids for word in sentence])
         text, lengths = stored.model.text, torch.tensor([len(sentence) for sentence in ids])
-        found: Tensor = text.states(words, lengths) if reads_in_order(text) else text(words, lengths)
-        return found
+        states: Tensor = text.states(words, lengths) if reads_in_order(text) else text(words, lengths)
+        return states
 
     dim = stored.recipe.dim
     return TextBackbone(name, dim, lambda texts: _in_batches(texts, encoded, dim))
@@ -245,17 +245,17 @@ def _in_order(
     import torch
 
     with torch.inference_mode():
-        own = torch.tensor(states)
+        tensor = torch.tensor(states)
         if among is None:
-            return text.vectors(own).numpy()
+            return text.vectors(tensor).numpy()
         if places is None:
-            return text.vectors(own, [len(own)]).numpy()
-        return text.in_place(own, torch.tensor(among), places).numpy()
+            return text.vectors(tensor, [len(tensor)]).numpy()
+        return text.in_place(tensor, torch.tensor(among), places).numpy()
 
 
-def _in_batches(given: Sequence[str], side: Callable[[Sequence[str]], Tensor], dim: int) -> FloatMatrix:
+def _in_batches(texts: Sequence[str], side: Callable[[Sequence[str]], Tensor], dim: int) -> FloatMatrix:
     import torch
 
     with torch.inference_mode():
-        parts = [side(given[at : at + BATCH_TEXTS]).numpy() for at in range(0, len(given), BATCH_TEXTS)]
+        parts = [side(texts[at : at + BATCH_TEXTS]).numpy() for at in range(0, len(texts), BATCH_TEXTS)]
     return np.concatenate([np.zeros((0, dim), np.float32), *parts])

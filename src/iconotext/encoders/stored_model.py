@@ -82,15 +82,15 @@ class StoredModel:
 
     def projection(self, side: str) -> dict[str, NDArray[Any]]:
         """Return the weights of a side (``text`` or ``image``) that is a projection."""
-        return {name: np.asarray(each, np.float32) for name, each in self._of(side).items()}
+        return {name: np.asarray(array, np.float32) for name, array in self._of(side).items()}
 
     def shapes(self, side: str) -> dict[str, tuple[int, ...]]:
         """Return the shapes of the weights of a side."""
-        return {name: each.shape for name, each in self._of(side).items()}
+        return {name: array.shape for name, array in self._of(side).items()}
 
     def _of(self, side: str) -> dict[str, NDArray[Any]]:
         start = f"{side}."
-        return {name.removeprefix(start): each for name, each in self.arrays.items() if name.startswith(start)}
+        return {name.removeprefix(start): array for name, array in self.arrays.items() if name.startswith(start)}
 
 
 def init_folder(name: str) -> Path:
@@ -186,13 +186,13 @@ def read_metrics(folder: Path) -> dict[str, Any]:
     """Read the metrics of a model from its training."""
     path = folder / METRICS
     try:
-        found = parse_json(path.read_bytes())
-        if not isinstance(found, dict):
+        metrics = parse_json(path.read_bytes())
+        if not isinstance(metrics, dict):
             raise ValueError("not figures by name")
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise FeatureError(f"{path}: damaged or missing ({reason}); remove it, and train again") from error
-    return found
+    return metrics
 
 
 def _in_torch(stored: StoredModel, side: str) -> bool:
@@ -204,7 +204,7 @@ def _in_torch(stored: StoredModel, side: str) -> bool:
         shapes = projection_shapes(getattr(stored.inputs, f"{side}_features"), stored.recipe.dim, settings)
     else:
         return True
-    found = stored.shapes(side)
-    if found != shapes:
-        raise ValueError(f"{side} has weights {found}, the recipe says {shapes}")
+    stored_shapes = stored.shapes(side)
+    if stored_shapes != shapes:
+        raise ValueError(f"{side} has weights {stored_shapes}, the recipe says {shapes}")
     return False
