@@ -26,7 +26,7 @@ from docling_core.types.doc import DocItem, DoclingDocument, PictureItem, RefIte
 
 
 class PictureMeta(DocMeta):
-    """What docling says of a chunk, and its pictures.
+    """The metadata of a chunk by docling, and its pictures.
 
     Attributes:
         pictures: For each picture ``ref`` (of the item in the document), ``caption``, ``confidence`` of its links with

@@ -105,7 +105,7 @@ class CaptionerSettings(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the model said about a picture.
+    """The reply of the model about a picture.
 
     Attributes:
         text: As it came, without what a model that thinks says to itself.

@@ -40,7 +40,7 @@ Messages = tuple[dict[str, Any], ...]
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What a vision model is asked about a picture.
+    """The question to a vision model about a picture.
 
     Attributes:
         id: Unique within a run: the document and the number of the picture, ``article:3``.

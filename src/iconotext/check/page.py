@@ -33,7 +33,7 @@ FORMATS = {row.name: row for row in document_formats.FORMATS if row.name in ("ma
 """Formats whose readers distinguish empty and missing alternative texts, and into which texts are written, by name."""
 
 FORMATS_AND, FORMATS_OR = (listed((row.title for row in FORMATS.values()), word) for word in ("and", "or"))
-"""Their titles, for messages and help texts."""
+"""The titles of the formats, for messages and help texts."""
 
 PACKED = frozenset({"docx", "epub", "pdf", "odt", "pptx", "rtf"})
 """Formats without lines."""
@@ -85,12 +85,12 @@ class Place:
 
     @property
     def inside(self) -> str | None:
-        """Where it is in a file without lines."""
+        """The place in a file without lines: its page, slide or cell."""
         page = f"page {self.page}" if self.page is not None else None
         return self.part or page or (f'under "{shortened(self.heading, 40)}"' if self.heading else None)
 
     def __str__(self) -> str:
-        """As in compiler messages: ``docs/a.md:12:3``."""
+        """Return the place as compilers print it: ``docs/a.md:12:3``."""
         behind = [str(number) for number in (self.line, self.column) if number is not None]
         return ":".join([self.path, *([self.inside] if self.inside and not behind else []), *behind])
 
@@ -135,7 +135,7 @@ class Picture:
 
     @property
     def source(self) -> str:
-        """Its address, for messages."""
+        """The address of the picture, for messages."""
         return self.sources[0]
 
     @property

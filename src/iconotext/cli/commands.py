@@ -189,7 +189,7 @@ class Group(Configured, TyperGroup):
 
     @property
     def rows(self) -> dict[str, Command]:
-        """Its commands by their names."""
+        """The commands of the group by name."""
         return inside(" ".join(self.path))
 
     def list_commands(self, ctx: Any) -> list[str]:

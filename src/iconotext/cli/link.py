@@ -341,7 +341,7 @@ def link(
 
 @dataclass(frozen=True)
 class RunSettings:
-    """What holds for all documents of a run.
+    """The settings that hold for all documents of a run.
 
     Attributes:
         all_pages: Whether documents of folders get a page without pictures, too.
@@ -444,7 +444,7 @@ def is_page(output: Path | None) -> bool:
 
 
 def linked_documents(run: Run, settings: RunSettings) -> Iterator[LinkedDocument | Failure]:
-    """Every document of a run, linked or failed, one in memory at a time."""
+    """Yield every document of a run, linked or failed; one is in memory at a time."""
     from iconotext.read import Failure
     from iconotext.report.terminal import count
 

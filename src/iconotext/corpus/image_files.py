@@ -41,7 +41,7 @@ FOLDERS = 50_000
 
 
 class Whereabouts(IntEnum):
-    """Where an image is.
+    """The kind of place where an image is.
 
     Attributes:
         NOWHERE: It needs no file: its features exist, or the format has no files.

@@ -124,7 +124,7 @@ class _Pictures:
 
 
 def _kind(batch: object) -> str:
-    """Return what a batch is: ``pyarrow``, ``polars``, ``pandas``, ``columns`` or ``rows``."""
+    """Return the kind of a batch: ``pyarrow``, ``polars``, ``pandas``, ``columns`` or ``rows``."""
     package = type(batch).__module__.partition(".")[0]
     if package in ("pyarrow", "polars", "pandas") and hasattr(batch, "columns"):
         return package

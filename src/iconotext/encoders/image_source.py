@@ -91,7 +91,7 @@ def _encoded(pixels: NDArray[np.uint8]) -> bytes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NumberedFeatures:
-    """Features of those images of a document that have features, with their numbers.
+    """The features of the images of a document that have any, and the numbers of these images.
 
     Attributes:
         numbers: Numbers of these images in the document.

@@ -179,7 +179,7 @@ class RelationPrecision:
     unanswered: int
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the fields as a JSON object."""
         return {name: value for name, value in asdict(self).items() if name != "relation"}
 
 

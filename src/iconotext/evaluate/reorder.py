@@ -92,7 +92,7 @@ class Reordering:
         return self.figures(self.totals[rule] - self.totals["words"])
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the fields as a JSON object."""
         rules = {
             rule: {"figures": self.figures(totals), "beyond_words": self.beyond_words(rule)}
             for rule, totals in self.totals.items()

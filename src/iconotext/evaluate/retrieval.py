@@ -166,7 +166,7 @@ class Retrieval:
     draws: int
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the fields as a JSON object."""
         figures = {"median_rank": self.median_rank, "mean_rank": self.mean_rank}
         figures |= {f"r@{k}": figure for k, figure in self.recall.items()}
         return {
@@ -323,7 +323,7 @@ class RetrievalFigures:
     relations: dict[str, Retrieval | None]
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the fields as a JSON object."""
         by_relation = {name: figures and figures.as_dict() for name, figures in self.relations.items()}
         return {**self.all.as_dict(), "relations": by_relation}
 
@@ -345,7 +345,7 @@ class RetrievalReport:
     precisions: tuple[RelationPrecision, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the fields as a JSON object."""
         return {
             "pairs": len(self.pairs.ids),
             "images": len(self.pairs.pictures),

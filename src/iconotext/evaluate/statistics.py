@@ -97,7 +97,7 @@ Interval = tuple[float, float]
 
 
 def as_interval(ends: NDArray[np.float64]) -> Interval:
-    """One of the intervals from ``bootstrap_intervals`` or ``interval_ends``."""
+    """Return the ends of an interval from ``bootstrap_intervals`` or ``interval_ends`` as two floats."""
     low, high = ends.tolist()
     return low, high
 

@@ -45,7 +45,7 @@ LOCK = "iconotext.json"
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """What was fetched of a model.
+    """The files of a model that were fetched.
 
     Attributes:
         revision: The commit on the hub.
@@ -148,7 +148,7 @@ def fetch(name: str, precision: str = "", revision: str | None = None) -> Path |
 
 
 def read_lock(place: Path) -> Lock | None:
-    """Read what was noted of a model in a folder of the hub's cache; None if nothing was."""
+    """Read the record of a model in a folder of the hub's cache; None if there is none."""
     path = place / LOCK
     if not path.is_file():
         return None

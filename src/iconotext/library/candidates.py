@@ -118,7 +118,7 @@ CLEAR = 2.0
 
 Level = Literal["strong", "good", "weak"]
 LEVELS: tuple[Level, ...] = ("strong", "good", "weak")
-"""From best to worst, as results are sorted."""
+"""The levels of a match from best to worst; results are sorted by them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from iconotext.similarity.cells import Axis, Counts, axis_of
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Direction:
-    """Every positive with its negatives, in one direction.
+    """The positives with their negatives, in one direction.
 
     Attributes:
         similarities: (P, D): of the sentences of document i with the images of document j, or the reverse.

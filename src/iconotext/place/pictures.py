@@ -1,4 +1,4 @@
-"""The pictures that are placed in a text, with what is known of them.
+"""The pictures to place in a text, with their captions, contexts and links.
 
 ``pictures_of`` makes ``Image`` values, without a place, of everything that pictures come with: linked documents, their
 chunks and contexts, in memory or in the files that ``iconotext link``, ``chunks`` and ``context`` write, documents, and
@@ -29,7 +29,7 @@ from iconotext.system.strict_json import parse_json
 from iconotext.types import Document, Image, Link, LinkedDocument, LinkedSentence, Sentence, TextLine
 
 Given = Image | Document | LinkedDocument | Chunk | Context | Path | str
-"""What pictures come from; a text is the name of a file or folder."""
+"""The kinds of sources of pictures; a ``str`` is the name of a file or folder."""
 
 Row = TypeVar("Row", ChunkImage, Context)
 

@@ -26,7 +26,7 @@ from iconotext.system.worker import limit_memory
 
 
 class EngineSettings(BaseModel):
-    """Which processes do the work. None of it shapes the result."""
+    """The processes that do the work. These settings do not change the result."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -211,7 +211,7 @@ class Processes(Generic[Item]):
 
 
 _work: tuple[Work[Any, Any], int] | None = None
-"""In a process of ``Processes``: its prepared work, and the memory that it may take."""
+"""The state of a process of ``Processes``: its prepared work, and the memory that it may take."""
 
 
 def _prepare(settings: tuple[Work[Any, Any], int, str]) -> None:

@@ -63,7 +63,7 @@ class Followed:
             sql.execute("insert or ignore into followed values (?, ?)", (document, json.dumps(files_now([path]))))
 
     def all(self, collection: str) -> dict[int, tuple[File, ...]]:
-        """For a collection, document to its files, without documents that are being linked."""
+        """Return the files of each document of a collection, without documents that are being linked."""
         query = (
             "select followed.* from followed join documents on documents.id = document "
             "join collections on collections.id = collection where collection = ? "

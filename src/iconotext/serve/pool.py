@@ -65,7 +65,7 @@ class Pool(ProcessPool):
 
 
 def _answer(function: Callable[..., Result], *arguments: Any) -> Result:
-    """In a process: call a function."""
+    """Call a function in a process of the pool."""
     try:
         with reporting_full_disk("a file of the server"):
             return function(*arguments)

@@ -104,7 +104,7 @@ PAGES = (
     Route("GET", "/static/{name}", pages.static),
     Route("GET", "/v1/events", collections.events),
 )
-"""What a browser shows, and what its pages load."""
+"""Routes of the pages in a browser, and of the files that these load."""
 
 
 _COLLECTION = "/v1/collections/{collection}"
@@ -155,6 +155,6 @@ CALLS = (
     Route("POST", f"{_STUDY}/undo", study.take_back, "studies", "--study", errors=_STATE),
     Route("GET", f"{_STUDY}/pairs/{{pair}}/{{side}}", study.picture, "studies", "--study", errors=_FILE, sends=PICTURE),
 )
-"""What programs ask, and the scripts of the pages."""
+"""Routes for programs and for the scripts of the pages."""
 
 ROUTES = (*PAGES, *CALLS)

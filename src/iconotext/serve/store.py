@@ -345,7 +345,7 @@ class Store:
         return Entry(**dict(rows[0])) if rows else None
 
     def linked_entries(self, paths: Sequence[str]) -> dict[str, int]:
-        """File to the id of its linked document (the newest of several), for those of the files that have one."""
+        """Return the id of the newest linked document of each file that has one."""
         query = (
             "select path, max(id) as id from documents where state = 'done' and path in "
             "(select value from json_each(?)) group by path"

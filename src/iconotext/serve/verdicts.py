@@ -40,7 +40,7 @@ class Answer(NamedTuple):
 
 
 def by_picture(verdicts: Iterable[Verdict]) -> dict[PictureKey, dict[str, tuple[int, ...]]]:
-    """For each picture, reviewer to answer."""
+    """Picture to the answers of its reviewers, by reviewer."""
     answers: dict[PictureKey, dict[str, tuple[int, ...]]] = {}
     for verdict in verdicts:
         answers.setdefault((verdict.document, verdict.picture), {})[verdict.reviewer] = tuple(sorted(verdict.sentences))

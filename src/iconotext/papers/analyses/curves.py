@@ -39,7 +39,7 @@ class Curve:
     values: Mapping[str, tuple[float, ...]]
 
     def as_dict(self) -> dict[str, object]:
-        """For JSON; what was not logged is None."""
+        """Return the curve as a JSON object; values that were not logged are None."""
         values = {name: [None if math.isnan(v) else v for v in series] for name, series in self.values.items()}
         return {"model": self.name, "epochs": list(self.epochs), **values}
 

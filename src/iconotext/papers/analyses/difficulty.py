@@ -89,7 +89,7 @@ def lowest(correlations: list[Correlation]) -> Correlation | None:
 
 
 def as_dict(correlations: list[Correlation]) -> dict[str, Any]:
-    """For JSON."""
+    """Return the fields as a JSON object."""
     least = lowest(correlations)
     pairs = [{"models": [c.first, c.second], "spearman": c.rho, "documents": c.documents} for c in correlations]
     return {"pairs": pairs, "lowest": None if least is None else [least.first, least.second]}

@@ -57,13 +57,13 @@ class Setting:
     metrics: Retrieval
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the fields as a JSON object."""
         return {"strength": self.strength, "threshold": self.threshold, "hard": self.hard, **self.metrics.as_dict()}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tuning:
-    """The results of all λ and T.
+    """The results for all λ and T.
 
     Attributes:
         settings: The first is without refinement; the others are ordered by λ and T.
@@ -78,7 +78,7 @@ class Tuning:
     pool: int
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the fields as a JSON object."""
         return {
             "strength": self.best.strength,
             "threshold": self.best.threshold,

@@ -14,28 +14,28 @@ DIMENSIONS = 20
 
 
 class AnalysisSettings(BaseModel):
-    """What all have in common."""
+    """Base of the settings of all analyses."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
 class Encoding(AnalysisSettings):
-    """Of what encodes texts and images."""
+    """Settings of analyses that encode texts and images."""
 
     cache: bool = True
     """Keep features on disk."""
 
 
-class Seeing(Encoding):
-    """Of what looks at images, or looks them up."""
+class ImageEncoding(Encoding):
+    """Settings of analyses that encode images, or look their features up."""
 
     image: str | None = None
     """Image backbone, a name or folder, or a file: a table of features (`features.npy`), or regions, whose mean counts;
     by default the table beside a corpus without picture files, else the backbone that comes with the program."""
 
 
-class BiasSettings(Seeing):
-    """What is compared, and how."""
+class BiasSettings(ImageEncoding):
+    """Settings of the analysis of bias."""
 
     documents: int = Field(2000, ge=2)
     """Documents to draw where there are more."""
@@ -50,8 +50,8 @@ class BiasSettings(Seeing):
     """How often the documents are drawn anew for the interval."""
 
 
-class DifficultySettings(Seeing):
-    """What documents are seen through."""
+class DifficultySettings(ImageEncoding):
+    """Settings of the analysis of difficulty."""
 
     dimensions: int = Field(DIMENSIONS, ge=1)
     """Principal components of each side's content."""
@@ -67,7 +67,7 @@ class DifficultySettings(Seeing):
 
 
 class RefinementSettings(Encoding):
-    """What is tried."""
+    """Settings of the search for λ and T."""
 
     pool: int = Field(500, ge=2)
     """Pictures in a pool."""
@@ -86,7 +86,7 @@ class RefinementSettings(Encoding):
 
 
 class TopSettings(Encoding):
-    """Which texts and pictures are shown."""
+    """The texts and pictures to show."""
 
     count: int = Field(2, ge=1, le=100)
     """Texts to draw, for each relation."""
@@ -109,7 +109,7 @@ class StudySettings(Encoding):
 
 
 class VotesSettings(AnalysisSettings):
-    """Of the sensitivity analysis of a study."""
+    """Settings of the sensitivity analysis of a study."""
 
     power: float = Field(0.95, gt=0, lt=1)
     """Probability of detecting the smallest effect."""

@@ -101,7 +101,7 @@ class Album:
 
     @property
     def numbers(self) -> range:
-        """Numbers of its pictures among those of all albums."""
+        """Numbers of the album's pictures among the pictures of all albums."""
         return range(self.first, self.first + len(self.images))
 
     def name(self, number: int) -> str:

@@ -164,7 +164,7 @@ def article_markup(path: Path) -> tuple[str | None, str]:
 
 
 def _below(path: str, folder: str) -> str | None:
-    """What of a path lies below a folder; None for one that leads elsewhere.
+    """Return the part of a path below a folder; None for a path that leads elsewhere.
 
     >>> _below("images/9/82531.jpg", "images")
     '9/82531.jpg'

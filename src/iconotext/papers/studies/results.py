@@ -165,7 +165,7 @@ class Row:
         return self.counts[outcome] / self.pairs if self.pairs else None
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the fields as a JSON object."""
         values = asdict(self) | {"pairs": self.pairs, "shares": {outcome: self.share(outcome) for outcome in OUTCOMES}}
         if self.preference is not None:
             del values["preference"]["pairs"]  # they stand beside it
@@ -188,7 +188,7 @@ class StudyResults:
     significance: float
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the fields as a JSON object."""
         return {
             "models": list(self.about.models),
             "second": self.about.second,

@@ -51,7 +51,7 @@ class Place:
 
 @dataclass(slots=True)
 class Page:
-    """One page."""
+    """A page of a document."""
 
     number: int
     width: float  # as shown, in points

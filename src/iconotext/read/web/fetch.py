@@ -64,7 +64,7 @@ PORTS = {"http": 80, "https": 443}
 AGENT = "iconotext"  # our name for servers, in requests and for their robots.txt
 
 Lookup = Callable[[str, int], str]
-"""From a host and a port to the IP address to connect to; raises ``ImageError`` if that is not allowed."""
+"""Maps a host and a port to the IP address to connect to; raises ``ImageError`` if that is not allowed."""
 
 
 @dataclass(frozen=True, slots=True)
