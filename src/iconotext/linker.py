@@ -18,7 +18,7 @@ from iconotext.decide.settings import LinkSettings
 from iconotext.errors import IconotextError, SettingError
 from iconotext.evidence.kinds import chosen_evidence
 from iconotext.extras import require
-from iconotext.read import Failure, given_document, given_or_failure
+from iconotext.read import Failure, as_document, as_document_or_failure
 from iconotext.system.spool import Spool
 from iconotext.types import Document, LinkedDocument
 
@@ -111,7 +111,7 @@ class Linker:
             FeatureError: The image backbone cannot be compared with the text backbone.
             TypeError: Neither a document nor a file name.
         """
-        document = given_document(document)
+        document = as_document(document)
         (linked,) = self._run.link(self._encoded([document]), habits or {})
         return _or_raise(linked)
 
@@ -157,7 +157,7 @@ class Linker:
         Raises:
             DocumentError, FeatureError, TypeError: As for ``link``.
         """
-        ((evidence,),) = self._run.gather(self._encoded([given_document(document)]))
+        ((evidence,),) = self._run.gather(self._encoded([as_document(document)]))
         return _or_raise(evidence)
 
     def link_evidence(self, evidence: DocumentEvidence, habits: Mapping[str, Habit] | None = None) -> LinkedDocument:
@@ -212,7 +212,7 @@ class Linker:
         return self.settings.habit is None and "layout" in evidence and bool({"caption", "reference"} & set(evidence))
 
     def _encoded(self, documents: Iterable[Document | Path | str | Failure]) -> Iterator[EncodedText | Failure]:
-        return self._run.encode_texts(map(given_or_failure, documents))
+        return self._run.encode_texts(map(as_document_or_failure, documents))
 
     def _first(self, documents: Iterator[EncodedText | Failure]) -> Iterator[EncodedText | Failure]:
         """Return the documents from which habits are inferred, with the evidence for that."""

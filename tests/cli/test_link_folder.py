@@ -21,7 +21,7 @@ import iconotext.cli.link
 from iconotext.evidence.habit import Habit
 from iconotext.evidence.layout import PLACES
 from iconotext.linker import Linker, LinkSettings
-from iconotext.read import Failure, given_or_failure
+from iconotext.read import Failure, as_document_or_failure
 from iconotext.report.page_folder import NAME as MANIFEST
 from iconotext.types import Document, Link, LinkedDocument
 from tests.support import program
@@ -52,7 +52,7 @@ class QuickLinker:
     def link_all(
         self, documents: Iterable[Document | Path | str | Failure], habits: Mapping[str, Habit] | None = None
     ) -> Iterator[LinkedDocument | Failure]:
-        for document in map(given_or_failure, documents):
+        for document in map(as_document_or_failure, documents):
             yield document if isinstance(document, Failure) else self.link(document)
 
     def again(self, *arguments: object, status: int = 0) -> list[str]:

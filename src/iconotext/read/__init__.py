@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 __all__ = [
     "Failure",
     "ReadSettings",
+    "as_document",
+    "as_document_or_failure",
     "fetch_pages",
     "find_documents",
     "formats_by_suffix",
-    "given_document",
-    "given_or_failure",
     "read",
     "read_all",
     "read_documents",
@@ -213,7 +213,7 @@ def _unforeseen(path: Path, error: Exception) -> Exception:
     )
 
 
-def given_document(source: object) -> Document:
+def as_document(source: object) -> Document:
     """Return the document itself, or read it from its file.
 
     Raises:
@@ -243,9 +243,9 @@ def _names_file(text: str) -> bool:
         return False
 
 
-def given_or_failure(source: Document | Path | str | Failure) -> Document | Failure:
-    """Return the document, or a ``Failure``; arguments of a wrong type raise as in ``given_document``."""
+def as_document_or_failure(source: Document | Path | str | Failure) -> Document | Failure:
+    """Return the document, or a ``Failure``; arguments of a wrong type raise as in ``as_document``."""
     try:
-        return source if isinstance(source, Failure) else given_document(source)
+        return source if isinstance(source, Failure) else as_document(source)
     except IconotextError as error:
         return Failure(Path(str(source)), error)
