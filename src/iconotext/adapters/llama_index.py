@@ -174,7 +174,7 @@ class PictureNodeParser(NodeParser):
         return Linker.load(self.model)
 
     def _parse_nodes(self, nodes: Sequence[BaseNode], show_progress: bool = False, **kwargs: Any) -> list[BaseNode]:
-        return [node for first in _one_a_file(nodes) for node in self._nodes_of(first)]
+        return [node for first in _one_per_file(nodes) for node in self._nodes_of(first)]
 
     def _nodes_of(self, source: BaseNode) -> Iterator[BaseNode]:
         for node in nodes(self.linker.link(_file(source)), self.words, self.context_words):
@@ -182,7 +182,7 @@ class PictureNodeParser(NodeParser):
             yield node
 
 
-def _one_a_file(sources: Sequence[BaseNode]) -> list[BaseNode]:
+def _one_per_file(sources: Sequence[BaseNode]) -> list[BaseNode]:
     return list({_file(node): node for node in reversed(sources)}.values())[::-1]
 
 

@@ -204,14 +204,14 @@ def _tag(text: str, begin: int, name: str, over: bool) -> tuple[Gap | None, int]
         has_role |= attribute[1].lower() == "role"
         if attribute[1].lower() == name and not has_name:
             has_name = True
-            gap = _named(text, attribute, value, over)
+            gap = _named_gap(text, attribute, value, over)
         at = value[1] + (attribute[2] is not None and text[value[1] : value[1] + 1] in ('"', "'"))
     if gap is not None and not has_role:
         gap = replace(gap, quote=gap.after or text[gap.start - 1])
     return gap, max(at, begin)
 
 
-def _named(text: str, attribute: re.Match[str], value: tuple[int, int], over: bool) -> Gap | None:
+def _named_gap(text: str, attribute: re.Match[str], value: tuple[int, int], over: bool) -> Gap | None:
     """Return the gap in a tag with an empty alternative text; None if it has a text that is to stay."""
     start, end = value
     if not over and WRITTEN_BY_WORD.sub("", unescape(text[start:end])).strip():

@@ -157,7 +157,7 @@ class CheckSettings(BaseModel):
 
     @field_validator("rules", "skip")
     @classmethod
-    def _there(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_names(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         if names and (unknown := [name for name in names if name not in rule_names()]):
             near = did_you_mean(unknown[0], rule_names()) or f"; there are {', '.join(rule_names())}"
             raise ValueError(f"no rule {unknown[0]!r}{near}")

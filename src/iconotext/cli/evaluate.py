@@ -58,7 +58,7 @@ def show(report: Report, other: Report | None, comparison: dict[str, Comparison]
         [name, *(_figure(evaluation.means[metric], evaluation.intervals[metric]) for metric in LINK_METRICS)]
         for r in (report, other)
         if r is not None
-        for name, evaluation in _named(r)
+        for name, evaluation in _named_evaluations(r)
     ]
     output.show([Grid("", ["Model", *(metric.label for metric in LINK_METRICS.values())], rows)])
     evaluation = report.evaluation
@@ -78,7 +78,7 @@ def show(report: Report, other: Report | None, comparison: dict[str, Comparison]
         output.show([Grid("", ["", "Difference", "95 % interval", "p (permutation)", "p (Wilcoxon)"], rows)])
 
 
-def _named(report: Report) -> list[tuple[str, Evaluation]]:
+def _named_evaluations(report: Report) -> list[tuple[str, Evaluation]]:
     if report.detection is None:
         return [(report.name, report.evaluation)]
     detection = report.detection

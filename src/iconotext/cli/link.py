@@ -89,7 +89,7 @@ class Run:
         if not self.files:
             raise no_documents(paths, reading, self._skipped)
         self.habits: set[str] = set()
-        self._given = {path for path, folder in self.files if folder is None}
+        self._single = {path for path, folder in self.files if folder is None}
         self._counts: list[Counts] = []
         self._failures: list[Failure] = []
         self._images: list[Problem] = []
@@ -195,7 +195,7 @@ class Run:
             for line in (*self._unread(), *self._notices(removed)):
                 say(line, err=True)
         self._say_problems(all_in)
-        hard = any(failure.path in self._given or isinstance(failure.error, OutputError) for failure in self._failures)
+        hard = any(failure.path in self._single or isinstance(failure.error, OutputError) for failure in self._failures)
         if hard or not (self._counts or self._without_pictures):
             sys.exit(1)
 

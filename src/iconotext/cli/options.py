@@ -239,7 +239,7 @@ def _type(kind: type[BaseModel], name: str) -> tuple[Any, dict[str, Any]]:
     if get_origin(annotation) is tuple:
         member = get_args(annotation)[0]
         if choices:
-            return list[str], {"autocompletion": lambda incomplete: _one_more(incomplete, choices)}
+            return list[str], {"autocompletion": lambda incomplete: _next_choices(incomplete, choices)}
         if member in SCALARS:
             return list[member], {}  # type: ignore[valid-type]  # known only when it runs
     elif choices:
@@ -267,7 +267,7 @@ def _choices(annotation: Any) -> dict[str, Any]:
     return {}
 
 
-def _one_more(incomplete: str, choices: Mapping[str, Any]) -> list[str]:
+def _next_choices(incomplete: str, choices: Mapping[str, Any]) -> list[str]:
     """The remaining choices, each after those that were already typed, with commas between."""
     *typed, _ = incomplete.split(",")
     return [",".join((*typed, choice)) for choice in choices if choice not in typed]

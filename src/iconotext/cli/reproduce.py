@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from iconotext.papers.tables.runner import Reproduction
 
 
-def _known(table: str) -> str:
+def _check_table(table: str) -> str:
     """The name of an existing table; an unknown one is reported before other options are checked."""
     with known_errors():
         from iconotext.papers.tables.rows import find_table
@@ -40,7 +40,7 @@ def reproduce(
         argument(
             metavar="TABLE",
             help=" ".join(f"{table.name}: {table.summary}" for table in TABLES.values()),
-            callback=_known,
+            callback=_check_table,
         ),
     ],
     corpus: Annotated[

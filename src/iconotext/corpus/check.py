@@ -242,7 +242,7 @@ class _Check:
 
     def part(self, part: PartRead) -> Iterator[None]:
         """Check the next part; yields once per document. ``CorpusError`` if the corpus cannot be read any further."""
-        inspections = in_threads(self._seen, list(self._unseen(part.documents)))
+        inspections = in_threads(self._inspect, list(self._unseen(part.documents)))
         for document in part.documents:
             self.documents += 1
             for problem in document.problems:
@@ -299,7 +299,7 @@ class _Check:
                     names.add(name)
                     yield source, where
 
-    def _seen(self, image: tuple[str, Whereabouts]) -> tuple[int, str | None]:
+    def _inspect(self, image: tuple[str, Whereabouts]) -> tuple[int, str | None]:
         """Return a digest of the bytes of an image (0 if there are none), and its problem."""
         source, where = image
         file, content = self.folder / source, 0

@@ -283,8 +283,8 @@ def find_result(file: Path) -> Result | None:
         return None
     name = file.relative_to(folder).as_posix()
     try:
-        setup = parse_json(_held(folder / SETUP))
-        manifest = Manifest.model_validate_json(_held((folder / MANIFESTS / name).with_suffix(".json")))
+        setup = parse_json(_bytes_of(folder / SETUP))
+        manifest = Manifest.model_validate_json(_bytes_of((folder / MANIFESTS / name).with_suffix(".json")))
         stored = entry(address_of(file))
         if manifest.output != name or stored is None or manifest.size != stored.size:
             raise ValueError("its manifest is of another file")
@@ -297,7 +297,7 @@ def find_result(file: Path) -> Result | None:
         raise CorpusError(f"{address_of(file)}: not a shard of results that can be read: {reason}") from error
 
 
-def _held(file: Path) -> bytes:
+def _bytes_of(file: Path) -> bytes:
     data = read_bytes(address_of(file))
     if data is None:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))

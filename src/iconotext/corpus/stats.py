@@ -153,7 +153,7 @@ class Counting:
         self._sentences: Counter[int] = Counter()
         self._images: Counter[int] = Counter()
         self._sources = array("q")  # Python's keyed hashes: any two of ten million agree 3 times in a million
-        self._links = self._possible = self._unknown = self._known = 0
+        self._links = self._possible = self._unknown = self._with_links = 0
         self._densities = 0.0
         self._answers: dict[str, Counter[bool | None]] = {}
 
@@ -173,7 +173,7 @@ class Counting:
             self._links += links
             self._possible += n * m
             self._densities += links / (n * m)
-            self._known += 1
+            self._with_links += 1
 
     def stats(self) -> CorpusStats:
         """Return the counts so far."""
@@ -186,7 +186,7 @@ class Counting:
             unique_images=len(np.unique(np.frombuffer(self._sources, np.int64))),
             links=self._links,
             possible=self._possible,
-            mean_density=self._densities / self._known if self._known else None,
+            mean_density=self._densities / self._with_links if self._with_links else None,
             unknown=self._unknown,
             relations={
                 name: Answered(answers[True], answers[True] + answers[False]) for name, answers in self._answers.items()

@@ -70,7 +70,7 @@ class ConceptBridge:
     def similarities(self, documents: Sequence[Features]) -> list[FloatMatrix]:
         """See ``Space``."""
         probabilities = [_probabilities(features) for _, features in documents]
-        images = in_one_call(lambda rows: _named(rows, self.class_vectors, self.k), probabilities)
+        images = in_one_call(lambda rows: _name_vectors(rows, self.class_vectors, self.k), probabilities)
         return [centred(vectors) @ rows.T for (vectors, _), rows in zip(documents, images, strict=True)]
 
 
@@ -90,7 +90,7 @@ def concept_vectors(features: ImageFeatures, class_vectors: FloatMatrix, *, k: i
     Returns:
         (n, dim) float32 unit vectors; zeros for an image with a problem.
     """
-    return _named(_probabilities(features), class_vectors, k)
+    return _name_vectors(_probabilities(features), class_vectors, k)
 
 
 def _probabilities(features: ImageFeatures) -> FloatMatrix:
@@ -99,7 +99,7 @@ def _probabilities(features: ImageFeatures) -> FloatMatrix:
     return features.probabilities
 
 
-def _named(p: FloatMatrix, class_vectors: FloatMatrix, k: int) -> FloatMatrix:
+def _name_vectors(p: FloatMatrix, class_vectors: FloatMatrix, k: int) -> FloatMatrix:
     if len(class_vectors) != p.shape[1]:
         raise ShapeError(f"class_vectors {class_vectors.shape} do not fit probabilities {p.shape}")
     if not 1 <= k <= p.shape[1]:

@@ -325,8 +325,8 @@ def matched(first: Evaluation, second: Evaluation) -> tuple[list[DocumentScores]
     missing, extra = [key for key in mine if key not in theirs], [key for key in theirs if key not in mine]
     if missing or extra:
         raise CorpusError(
-            f"the models were evaluated on different documents: {len(missing)} only in the first{_some(missing)}, "
-            f"{len(extra)} only in the second{_some(extra)}; evaluate both on the same corpus and split"
+            f"the models were evaluated on different documents: {len(missing)} only in the first{_examples(missing)}, "
+            f"{len(extra)} only in the second{_examples(extra)}; evaluate both on the same corpus and split"
         )
     for one in first.documents:
         other = theirs[one.id]
@@ -344,7 +344,7 @@ def _facts(document: DocumentScores) -> tuple[int, int, int | None]:
     return document.sentences, document.images, document.links
 
 
-def _some(identifiers: Sequence[str]) -> str:
+def _examples(identifiers: Sequence[str]) -> str:
     if not identifiers:
         return ""
     return f" ({', '.join(sorted(identifiers)[:3])}{', ...' if len(identifiers) > 3 else ''})"

@@ -118,7 +118,7 @@ def check_size(architecture: Foreign, folder: Path) -> None:
     """Raise ``FeatureError`` if a model has far more numbers than its files; no memory is allocated for them."""
     import torch
 
-    stored = _held(folder)
+    stored = _stored_numbers(folder)
     if not stored:
         return  # without weights it is refused when it is loaded
     with torch.device("meta"):
@@ -134,7 +134,7 @@ def check_finite(name: str, arrays: Mapping[str, torch.Tensor | NDArray[Any]]) -
             raise FeatureError(f"{name}: has numbers that are not finite ({part}): fetch or train the model again")
 
 
-def _held(folder: Path) -> int:
+def _stored_numbers(folder: Path) -> int:
     """Count the numbers in the weights' files of a folder; only the headers of the files are read."""
     from safetensors import safe_open
 
@@ -153,7 +153,7 @@ def _check_fits(needed: int, stored: int, where: Path) -> None:
 
 
 def _check_counts(settings: Any, file: Path) -> None:
-    stored, sides = _held(file.parent), []
+    stored, sides = _stored_numbers(file.parent), []
     for name, value in _integers(settings):
         most = max(MAX_COUNT, stored) if name.endswith(("labels", "classes")) else MAX_COUNT
         if _COUNTED.search(name) and value > most:

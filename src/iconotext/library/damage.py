@@ -34,7 +34,7 @@ def note_sums(path: Path, *, went_back: bool = False) -> None:
     Args:
         went_back: Record truncated files with their new size: the table versions that used them were deleted.
     """
-    noted, table, now = _known(path), path / f"{TABLE}.lance", dict[str, list[int | str]]()
+    noted, table, now = _stored_digests(path), path / f"{TABLE}.lance", dict[str, list[int | str]]()
     for file in sorted(path for path in table.rglob("*") if path.is_file() and path.name != HINT):
         name, size = file.relative_to(table).as_posix(), file.stat().st_size
         unchanged = name in noted and not (went_back and noted[name][0] != size)
@@ -50,7 +50,7 @@ def check_sums(path: Path, *, whole: bool = False) -> None:
     Args:
         whole: Compare the digests of large files, too.
     """
-    for name, (size, digest) in _known(path).items():
+    for name, (size, digest) in _stored_digests(path).items():
         file = path / f"{TABLE}.lance" / name
         try:
             same = file.stat().st_size == size and (not (whole or size <= SMALL) or _digest(file) == digest)
@@ -73,7 +73,7 @@ def not_written(path: Path, why: str) -> str:
     return f"{line}; if the disk is full, make room: what is in the library stays, and the same command goes on"
 
 
-def _known(path: Path) -> dict[str, list[int | str]]:
+def _stored_digests(path: Path) -> dict[str, list[int | str]]:
     """The recorded sizes and digests; empty if the file is damaged, or missing, as in older libraries."""
     try:
         sums = parse_json((path / SUMS).read_bytes())

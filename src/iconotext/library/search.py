@@ -473,7 +473,7 @@ class Searcher:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._seen: object = None
+        self._opened_state: object = None
         self._opened: Library | None = None
         self._made_with: object = None
         self._loaded: _Models | None = None
@@ -482,8 +482,8 @@ class Searcher:
     def library(self) -> Library:
         """The current version of the library; ``LibraryError`` if there is none."""
         state = self._state()
-        if self._opened is None or state != self._seen:
-            self._opened, self._seen = open_library(self.path), state
+        if self._opened is None or state != self._opened_state:
+            self._opened, self._opened_state = open_library(self.path), state
         return self._opened
 
     @property

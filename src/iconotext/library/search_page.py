@@ -55,7 +55,7 @@ def search_page(library: Library, query: Query, results: Sequence[Result]) -> st
                 picture=picture,
                 place=readable(result.image),
                 link=_address(result.file) or (result.image if re.match("https?://", result.image) else None),
-                document=None if result.document is None else readable(_named(result.document)),
+                document=None if result.document is None else readable(_document_name(result.document)),
                 document_link=_address(result.document),
             )
             for result, picture in zip(results, images, strict=True)
@@ -136,7 +136,7 @@ def card(
     }
 
 
-def _named(document: str) -> str:
+def _document_name(document: str) -> str:
     """A path relative to the working folder if below it; else folder and name only, since pages are passed on."""
     relative = from_here(document)
     return relative if relative != document else "/".join(Path(document).parts[-2:])

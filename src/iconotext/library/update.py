@@ -182,7 +182,7 @@ def add_paths(
     if model is not None:  # before a new library is begun
         find_model(model, MODELS)
     check_backbones(linking.text, linking.image)
-    stored = _known(path, paths)
+    stored = _existing_settings(path, paths)
     _check(paths)
     _check_something_there(paths, reading, stored)
     cache = FeatureCache()
@@ -216,7 +216,7 @@ def add_paths(
     return report
 
 
-def _known(path: Path, paths: Sequence[Path]) -> LibrarySettings:
+def _existing_settings(path: Path, paths: Sequence[Path]) -> LibrarySettings:
     if is_library(path):
         return open_library(path).settings
     check_new(path)

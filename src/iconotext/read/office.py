@@ -263,11 +263,11 @@ def drawn(
 
 def image_of(drawing: Drawn, relations: dict[str, str], archive: Archive) -> FlowImage:
     """Return the image with its bytes or its problem, and with its texts in the document."""
-    image = _named(drawing.relation, relations, archive)
+    image = _image_of_relation(drawing.relation, relations, archive)
     return replace(image, alt=drawing.alt, title=drawing.title, decorative=drawing.decorative)
 
 
-def _named(relation: str | None, relations: dict[str, str], archive: Archive) -> FlowImage:
+def _image_of_relation(relation: str | None, relations: dict[str, str], archive: Archive) -> FlowImage:
     target = relations.get(relation or "")
     if target is None:
         return FlowImage((relation or "picture",), problem=MISSING)

@@ -114,7 +114,7 @@ def _mark_tokens(state: StateCore) -> None:
     text, original = state.env["text"], state.env["original"]
     starts = [0, *(match.end() for match in _LINE_END.finditer(text)), len(text)]
     cursor = 0
-    for token, (first, last) in _pieces(state.tokens):
+    for token, (first, last) in _token_parts(state.tokens):
         start, end = starts[min(first, len(starts) - 1)], starts[min(last, len(starts) - 1)]
         cursor = max(cursor, start)
         if token.type == "html_block":
@@ -131,7 +131,7 @@ def _mark_tokens(state: StateCore) -> None:
                     child.content = _TAG.sub(_with_mark(original(at)), child.content, count=1)
 
 
-def _pieces(tokens: list[Token]) -> Iterator[tuple[Token, Any]]:
+def _token_parts(tokens: list[Token]) -> Iterator[tuple[Token, Any]]:
     """Yield the tokens that may have pictures, with their lines: a table cell has the lines of its row."""
     lines: Any = None
     for token in tokens:

@@ -34,7 +34,7 @@ class ReadSettings(BaseModel):
 
     @field_validator("language")
     @classmethod
-    def _known(cls, language: str | None) -> str | None:
+    def _check_language(cls, language: str | None) -> str | None:
         if language is not None and len(language) == 2 and language not in LANGUAGES:
             near = did_you_mean(language, sorted(LANGUAGES)) or "; such are de, en, fr"
             raise ValueError(f"{language!r} is no ISO 639-1 code{near}")

@@ -82,7 +82,7 @@ class Includes:
     def __init__(self, document: Path, settings: ReadSettings) -> None:
         self._root = settings.root or document.parent
         self._settings = settings
-        self._seen = {document.resolve()}
+        self._included = {document.resolve()}
         self._bytes = 0
         self.unread: list[str] = []
 
@@ -95,12 +95,12 @@ class Includes:
         """
         try:
             path = self._path(name, including)
-            if path.resolve() in self._seen:
+            if path.resolve() in self._included:
                 return None
             size = path.stat().st_size
-            if len(self._seen) > MAX_INCLUDED or self._bytes + size > MAX_BYTES:
+            if len(self._included) > MAX_INCLUDED or self._bytes + size > MAX_BYTES:
                 raise ImageError(f"more than {MAX_INCLUDED} files or {MAX_BYTES / 2**20:.0f} MiB are not taken in")
-            self._seen.add(path.resolve())
+            self._included.add(path.resolve())
             self._bytes += size
             return path, decode_text(path)
         except (ImageError, DocumentError, OSError) as error:

@@ -75,7 +75,7 @@ class Output:
         """Make the text of documents, piece by piece, for a file in ``folder``; ``OutputError`` if it is no text."""
         if self.text is None:
             raise OutputError(f"{self.name} is no text for a terminal: name a file with output=...")
-        text_parts: Iterable[str] = _resolved(self.text)(self._given(results), folder)
+        text_parts: Iterable[str] = _resolved(self.text)(self._accepted(results), folder)
         return text_parts
 
     def write_file(
@@ -88,13 +88,13 @@ class Output:
     ) -> None:
         """Write documents to a file, and its companion."""
         if self.write is not None:
-            _resolved(self.write)(self._given(results), path, force=force, explained=explained)
+            _resolved(self.write)(self._accepted(results), path, force=force, explained=explained)
         else:
             write_text(path, self.text_parts(results, path.parent), force=force)
         if self.companion is not None:
             write_text(path.with_suffix(self.companion.suffix), _resolved(self.companion.text)(), force=force)
 
-    def _given(self, results: Iterable[LinkedDocument | Failure]) -> Iterable[LinkedDocument | Failure]:
+    def _accepted(self, results: Iterable[LinkedDocument | Failure]) -> Iterable[LinkedDocument | Failure]:
         return results if self.failures else (result for result in results if isinstance(result, LinkedDocument))
 
 

@@ -273,11 +273,11 @@ class PageFolder:
             raise OutputError(f"{folder / PROBLEMS} exists already, and iconotext did not write it; move it away")
         self._manifest = Manifest(folder)
         self._earlier: dict[str, dict[str, Record]] = {}  # by source and part
-        self._taken = {"index"}
+        self._used_names = {"index"}
         for record in self._manifest.records.values():
             self._earlier.setdefault(record.origin.source, {})[record.origin.part] = record
             if os.path.lexists(self._places.file(record.origin.source)):
-                self._taken.add(record.page.removesuffix(".html").casefold())
+                self._used_names.add(record.page.removesuffix(".html").casefold())
         self._current: set[str] = set()  # pages of this run
         self._visited: set[str] = set()  # sources of this run
 
@@ -407,7 +407,7 @@ class PageFolder:
         """Return a name for a new page: the document's id, with folders of its file if necessary."""
         folders = Path(os.path.realpath(file)).parent.parts[1:]
         longer = ["/".join((*folders[-depth:], file.stem + part)) for depth in range(1, len(folders) + 1)]
-        return f"{page_name(identifier, self._taken, *longer)}.html"
+        return f"{page_name(identifier, self._used_names, *longer)}.html"
 
     def _check_page(self, page: Path) -> None:
         """Raise ``OutputError`` if the page exists and iconotext did not write it, or somebody changed it since."""

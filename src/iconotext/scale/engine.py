@@ -177,7 +177,7 @@ class Processes(Generic[Item]):
     """
 
     def __init__(self, work: Work[Item, Any], *, workers: int, memory: int) -> None:
-        self._workers, self._given = workers, dict[Future[tuple[Outcome, Any]], Item]()
+        self._workers, self._submitted = workers, dict[Future[tuple[Outcome, Any]], Item]()
         self._scratch = TemporaryDirectory(
             prefix="iconotext-", ignore_cleanup_errors=True
         )  # temporary files, also of killed processes
@@ -190,12 +190,12 @@ class Processes(Generic[Item]):
 
     def give(self, item: Item, /) -> None:
         """See ``Engine``."""
-        self._given[self._pool.submit(_answer, None, item)] = item
+        self._submitted[self._pool.submit(_answer, None, item)] = item
 
     def answers(self) -> Iterator[tuple[Item, Outcome, Any]]:
         """See ``Engine``."""
-        for future in wait(self._given, return_when=FIRST_COMPLETED).done:
-            item = self._given.pop(future)
+        for future in wait(self._submitted, return_when=FIRST_COMPLETED).done:
+            item = self._submitted.pop(future)
             try:
                 outcome, value = future.result()
             except GoneError as error:

@@ -98,7 +98,7 @@ def entry(address: str) -> Entry | None:
         except (FileNotFoundError, NotADirectoryError):
             return None
         return None if os.path.isdir(address) else Entry(address, status.st_size, status.st_mtime_ns)
-    info = _asked(address, lambda store, path: store.get_file_info(path))
+    info = _request(address, lambda store, path: store.get_file_info(path))
     return Entry(address, info.size, _nanoseconds(info)) if info.is_file else None
 
 
@@ -106,7 +106,7 @@ def is_folder(address: str) -> bool:
     """Return whether an address is a non-empty folder of a store."""
     from pyarrow.fs import FileType
 
-    return bool(_asked(address, lambda store, path: store.get_file_info(path).type == FileType.Directory))
+    return bool(_request(address, lambda store, path: store.get_file_info(path).type == FileType.Directory))
 
 
 def entries(folder: str) -> list[Entry]:
@@ -129,7 +129,7 @@ def entries(folder: str) -> list[Entry]:
             if info.is_file and "/." not in info.path.removeprefix(start)
         ]
 
-    return sorted(_asked(folder, listed), key=lambda item: item.address)
+    return sorted(_request(folder, listed), key=lambda item: item.address)
 
 
 def read_bytes(address: str, most: int | None = None) -> bytes | None:
@@ -148,7 +148,7 @@ def read_bytes(address: str, most: int | None = None) -> bytes | None:
             data: bytes = stream.read(most)
             return data
 
-    return _asked(address, read)
+    return _request(address, read)
 
 
 def write(address: str, data: bytes) -> None:
@@ -161,7 +161,7 @@ def write(address: str, data: bytes) -> None:
         with store.open_output_stream(path, compression=None) as stream:
             stream.write(data)
 
-    _asked(address, put)
+    _request(address, put)
 
 
 def remove(address: str) -> None:
@@ -177,7 +177,7 @@ def remove(address: str) -> None:
         if store.get_file_info(path).is_file:
             store.delete_file(path)
 
-    _asked(address, take_away)
+    _request(address, take_away)
 
 
 @contextmanager
@@ -196,7 +196,7 @@ def target(address: str) -> Iterator[Path]:
     with TemporaryDirectory(prefix="iconotext-") as name:
         file = Path(name) / split_address(address)[1]
         yield file
-        _asked(address, lambda store, path: _put(file, store, path))
+        _request(address, lambda store, path: _put(file, store, path))
 
 
 def _fetched(address: str, folder: Path) -> Path:
@@ -208,7 +208,7 @@ def _fetched(address: str, folder: Path) -> Path:
                 with reporting_full_disk(file):  # not the store's fault
                     into.write(chunk)
 
-    _asked(address, get)
+    _request(address, get)
     return file
 
 
@@ -219,7 +219,7 @@ def _put(file: Path, store: Any, path: str) -> None:
             stream.write(chunk)
 
 
-def _asked(address: str, work: Callable[[Any, str], Result]) -> Result:
+def _request(address: str, work: Callable[[Any, str], Result]) -> Result:
     """Call a store, and try again for ``PATIENCE`` seconds."""
     until, pause = time.monotonic() + PATIENCE, FIRST
     while True:
@@ -257,7 +257,7 @@ def _file_system(scheme: str) -> Any:
     from pyarrow.fs import AwsStandardS3RetryStrategy, FileSystem, S3FileSystem
 
     if scheme == "s3":  # region and credentials come from the usual variables
-        once = AwsStandardS3RetryStrategy(max_attempts=1)  # retries are ours, in ``_asked``
+        once = AwsStandardS3RetryStrategy(max_attempts=1)  # retries are ours, in ``_request``
         return S3FileSystem(
             retry_strategy=once,
             connect_timeout=5,

@@ -172,7 +172,7 @@ def _work(
                     why = f"not fetched: {_host(address)} did not answer {GIVE_UP} times in a row: left for another run"
                     results.put(Fetched(address, None, why, final=False))
                     continue
-                result = _one(address, fetch, folder)
+                result = _fetch_one(address, fetch, folder)
                 if stop.is_set() and not result.final:
                     break  # its server was not given the time to answer
                 silent = 0 if result.final else silent + 1
@@ -183,7 +183,7 @@ def _work(
         results.put(None)
 
 
-def _one(address: str, fetch: Callable[[str], bytes], folder: Path) -> Fetched:
+def _fetch_one(address: str, fetch: Callable[[str], bytes], folder: Path) -> Fetched:
     try:
         data = fetch(address)
     except UnreachableError as error:

@@ -381,7 +381,7 @@ def caption_photos(
         raise CorpusError(f"{images}: not a folder; name the one that has the pictures")
     format_ = format_ or recognised(source)
     if format_ == "jsonl":
-        file = _one(source, format_)
+        file = _single_file(source, format_)
         check_no_corpus(file)
         return read_photos(file, folder=images, drop=build.report.drop, addresses=True)
     folders = ImageFolders(images or _beside(source))
@@ -422,7 +422,7 @@ def caption_files(source: Path, format_: CaptionFormat) -> list[Path]:
     return files
 
 
-def _one(source: Path, format_: CaptionFormat) -> Path:
+def _single_file(source: Path, format_: CaptionFormat) -> Path:
     first, *others = caption_files(source, format_)
     if others:
         names = [str(path.relative_to(source)) for path in (first, others[0])]

@@ -117,7 +117,7 @@ def _record(value: object, place: str, split: Split, index: int) -> Record:
     try:
         images, sentences, metadata = _DOCUMENT.validate_python(value)
     except ValidationError as error:
-        return Record(place, None, tuple(_named(problem) for problem in problems_of(error, place)))
+        return Record(place, None, tuple(_with_field_name(problem) for problem in problems_of(error, place)))
     n, m = len(sentences), len(images)
     wrong = [
         Problem(place, f"{part}.{i}.1", f"label {label} in a document of {n} sentences and {m} images")
@@ -148,7 +148,7 @@ def _links(of_sentences: list[int | None], of_images: list[int | None]) -> list[
     return sorted(links)
 
 
-def _named(problem: Problem) -> Problem:
+def _with_field_name(problem: Problem) -> Problem:
     if problem.field is None:
         return problem
     first, dot, rest = problem.field.partition(".")

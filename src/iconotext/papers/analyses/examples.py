@@ -225,7 +225,7 @@ def _part(example: Example) -> dict[str, Any]:
             f"{len(document.images)} images"
         )
     edges = strongest_edges(scores, document.links)
-    sentences, images = _shown(document, edges)
+    sentences, images = _selection(document, edges)
     embedded = embed(document.images, images, longer_side=IMAGE_SIDE)
     low, high = (float(scores.min()), float(scores.max())) if scores.size else (0.0, 0.0)
     gold, chosen = set(document.links or ()), {(edge.sentence, edge.image) for edge in edges}
@@ -242,7 +242,7 @@ def _part(example: Example) -> dict[str, Any]:
             {
                 "number": i,
                 "text": readable(document.sentences[i].text),
-                "pieces": _pieces(readable(document.sentences[i].text), bridges),
+                "pieces": _text_parts(readable(document.sentences[i].text), bridges),
                 "linked": any(edge.sentence == i for edge in edges),
             }
             for i in sentences
@@ -273,7 +273,7 @@ def _part(example: Example) -> dict[str, Any]:
     }
 
 
-def _pieces(text: str, words: Container[str]) -> list[tuple[str, bool]]:
+def _text_parts(text: str, words: Container[str]) -> list[tuple[str, bool]]:
     """Divide a sentence into pieces, each with whether it is one of ``words``."""
     return [
         (piece, piece.lower().replace("’", "'") in words) for piece in re.split(r"((?:[^\W_]|['’])+)", text) if piece
@@ -289,7 +289,7 @@ def _unseen(pictures: Iterable[dict[str, Any]]) -> str | None:
     return f"Pictures that are not at hand, {available.count(False)} of {len(available)}, are shown by their names."
 
 
-def _shown(document: Document, edges: Sequence[Edge]) -> tuple[list[int], list[int]]:
+def _selection(document: Document, edges: Sequence[Edge]) -> tuple[list[int], list[int]]:
     """The sentences and pictures that fit on the page, in reading order; those with edges, then gold ones, first."""
     gold = sorted(document.links or ())
     images = [*(edge.image for edge in edges), *(image for _, image in gold), *range(len(document.images))]

@@ -441,11 +441,11 @@ def _files(
         return {}
     if fetch_interval is not None and not images.exists():
         images.mkdir(parents=True)
-    files = _found(data_set, images, names)
+    files = _find_files(data_set, images, names)
     problems: dict[str, str] = {}
     if fetch_interval is not None:
         problems = build.fetched((name for name in names if name not in files), images, fetch_interval)
-        files = _found(data_set, images, names)
+        files = _find_files(data_set, images, names)
     for name in names:
         if name not in files:
             report.drop("picture that is not there", name, problems.get(name, f"not found in {images.name}"))
@@ -453,7 +453,7 @@ def _files(
     return files
 
 
-def _found(data_set: DataSet, folder: Path, names: Collection[str]) -> dict[str, Path]:
+def _find_files(data_set: DataSet, folder: Path, names: Collection[str]) -> dict[str, Path]:
     """Return the files in a folder, by the names of their images."""
     images, alone = FoundImages(folder), distinct_names(names)
     files = {name: images.find(name.removeprefix(data_set.scheme), by_name=name in alone) for name in names}

@@ -136,15 +136,15 @@ def _lines_with(blocks: Iterator[bytes], needle: bytes, path: str) -> Iterator[t
         end = text.rfind(b"\n") + 1
         if len(text) - end > MAX_LINE:
             raise CorpusError(f"{path}: has a line of more than {MAX_LINE >> 20} MiB; submissions are JSON lines")
-        for lines, line in _found(text, end, needle):
+        for lines, line in _matches(text, end, needle):
             yield before + lines, line
         before += text.count(b"\n")
         rest = text[end:]
-    for lines, line in _found(rest, len(rest), needle):
+    for lines, line in _matches(rest, len(rest), needle):
         yield before + lines, line
 
 
-def _found(text: bytes, end: int, needle: bytes) -> Iterator[tuple[int, bytes]]:
+def _matches(text: bytes, end: int, needle: bytes) -> Iterator[tuple[int, bytes]]:
     at, lines = 0, 0
     while (hit := text.find(needle, at, end)) >= 0:
         start = text.rfind(b"\n", 0, hit) + 1

@@ -77,7 +77,7 @@ def paragraphs(markup: str) -> list[str]:
         code = mwparserfromhell.parse(MAGIC.sub("", markup.replace(GONE, "")), skip_style_tags=True)
     except (ParserError, RecursionError) as error:
         raise ValueError(f"its markup cannot be taken apart ({error})") from error
-    text = TAG.sub(" ", "".join(_pieces(code)))
+    text = TAG.sub(" ", "".join(_text_parts(code)))
     text = QUOTES.sub("", ADDRESS.sub(" ", IMAGE.sub(" ", text)))
     clean_paragraphs = []
     for block in re.split(r"\n\s*\n", text):
@@ -117,7 +117,7 @@ def image_name(name: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _pieces(code: Wikicode) -> Iterator[str]:
+def _text_parts(code: Wikicode) -> Iterator[str]:
     """Yield the text of a part of the markup, with empty lines between paragraphs."""
     from mwparserfromhell.nodes import ExternalLink, Heading, HTMLEntity, Tag, Text, Wikilink
 
@@ -130,7 +130,7 @@ def _pieces(code: Wikicode) -> Iterator[str]:
             yield from _tag(node)
         elif isinstance(node, ExternalLink):
             if node.title is not None:
-                yield from _pieces(node.title)
+                yield from _text_parts(node.title)
         elif isinstance(node, HTMLEntity):
             yield _character(node)
         elif isinstance(node, Heading):
@@ -146,7 +146,7 @@ def _link(node: Wikilink) -> Iterator[str]:
     if away or (colon and prefix.strip().lower() in NO_TEXT):
         yield GONE
     elif node.text is not None and str(node.text).strip():
-        yield from _pieces(node.text)
+        yield from _text_parts(node.text)
     else:
         yield title.lstrip(":")
 
@@ -159,7 +159,7 @@ def _tag(node: Tag) -> Iterator[str]:
     if name in BLOCKS:
         yield "\n\n" if name != "br" else "\n"
     if node.contents is not None:
-        yield from _pieces(node.contents)
+        yield from _text_parts(node.contents)
     if name in BLOCKS and node.contents:
         yield "\n\n"
 

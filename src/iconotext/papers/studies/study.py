@@ -352,14 +352,14 @@ def next_pair(study: Path, rater: str, *, now: float | None = None) -> ShownPair
             row = (number, rater, swapped[number], now)
             connection.execute("INSERT INTO votes (pair, rater, swapped, given) VALUES (?, ?, ?, ?)", row)
         text, identical = connection.execute("SELECT text, identical FROM pairs WHERE number = ?", (number,)).fetchone()
-        a, b = _shown(connection, number, rater)
+        a, b = _shown_names(connection, number, rater)
     return ShownPair(number, text, image_of(a, study), image_of(b, study), bool(identical))
 
 
 def shown_images(study: Path, number: int, rater: str) -> tuple[Path, Path]:
     """The files of images A and B, as a pair is reserved to a rater."""
     with transaction(study) as connection:
-        a, b = _shown(connection, number, rater_name(rater))
+        a, b = _shown_names(connection, number, rater_name(rater))
     return image_of(a, study), image_of(b, study)
 
 
@@ -374,7 +374,7 @@ def vote(study: Path, number: int, rater: str, answer: str, *, now: float | None
     if answer not in ANSWERS:
         raise SettingError(f"answer {answer!r}: there are {', '.join(ANSWERS)}")
     with transaction(study, writing=True) as connection:
-        _shown(connection, number, rater)  # is it with this rater?
+        _shown_names(connection, number, rater)  # is it with this rater?
         key = (number, rater)
         stored = connection.execute("SELECT answer FROM votes WHERE pair = ? AND rater = ?", key).fetchone()
         if stored[0] is not None:
@@ -428,7 +428,7 @@ def _drawn(seed: int, rater: str, pairs: int) -> tuple[list[int], list[int]]:
     return random.permutation(pairs).tolist(), random.permutation(np.arange(pairs) % 2).tolist()
 
 
-def _shown(connection: sqlite3.Connection, number: int, rater: str) -> tuple[str, str]:
+def _shown_names(connection: sqlite3.Connection, number: int, rater: str) -> tuple[str, str]:
     """Return images A and B of a pair in a rater's order; ``StudyError`` if the pair is not with this rater."""
     row = connection.execute(
         "SELECT first, second, swapped FROM votes JOIN pairs ON pair = number WHERE pair = ? AND rater = ?",

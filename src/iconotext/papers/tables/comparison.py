@@ -53,7 +53,7 @@ def check_state(folder: Path, state: dict[str, Any]) -> dict[str, Any]:
     for name, value in state.items():
         if old.get(name) != value:
             raise SettingError(
-                f"{folder}: was made with {name} {_shown(old.get(name))}, not {_shown(value)}; name another folder, "
+                f"{folder}: was made with {name} {_text(old.get(name))}, not {_text(value)}; name another folder, "
                 "or remove this one"
             )
     return old
@@ -69,7 +69,7 @@ def claim(folder: Path, state: dict[str, Any]) -> None:
     write_text(folder / STATE, json.dumps(state, indent=1), force=True)
 
 
-def _shown(value: Any) -> str:
+def _text(value: Any) -> str:
     return (" ".join(value) or "nothing") if isinstance(value, list) else str(value)
 
 

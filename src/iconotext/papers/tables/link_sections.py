@@ -131,7 +131,7 @@ def agreement_sections(measured: Sequence[Measured]) -> tuple[list[Section], dic
     return [section for section in (correlation, difficulty) if section], {"correlation": rho, "difficulty": explained}
 
 
-def _named(comparison: Comparison, by_name: Mapping[str, BySeed]) -> dict[str, BySeed]:
+def _scores_by_model(comparison: Comparison, by_name: Mapping[str, BySeed]) -> dict[str, BySeed]:
     """Return the scores of DC, TK and AP, as far as they were trained and left their start."""
     rows = {row.key: row for row in comparison.rows}
     by_model: dict[str, BySeed] = {}
@@ -163,7 +163,7 @@ def _correlation(measured: Sequence[Measured]) -> tuple[Grid | None, dict[str, A
     rows, notes = [], _at_start(measured)
     for comparison, by_name in measured:
         try:
-            rhos = _rhos(_named(comparison, by_name))
+            rhos = _rhos(_scores_by_model(comparison, by_name))
         except CorpusError as error:
             notes.append(f"{comparison.called}: no correlation: {error}.")
             continue
@@ -197,7 +197,7 @@ def _difficulty(measured: Sequence[Measured]) -> tuple[Grid | None, dict[str, An
     facts: dict[str, Any] = {}
     rows, notes = [], list[str]()
     for comparison, by_name in measured:
-        by_seed = _named(comparison, by_name).get("AP")
+        by_seed = _scores_by_model(comparison, by_name).get("AP")
         if not by_seed:
             continue
         try:

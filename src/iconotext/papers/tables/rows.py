@@ -241,11 +241,11 @@ def differing(row: Row, table: PublishedTable, sample: Recipe, *, width: int | N
         statement = stated.get(key) or Statement(unsaid.get(key), "" if key in table.own else "by the recipe")
         paper = None if statement.value == "none" != value else statement.value  # attention is called "none"
         if key not in (*NOT_COMPARED, *table.inputs) and value != paper:
-            differences.append(f"{key} {_shown(value)} ({_shown(paper)}{_at(statement)})")
+            differences.append(f"{key} {_as_text(value)} ({_as_text(paper)}{_at(statement)})")
     for key, statement in stated.items():
         kind = f"{key.partition('.')[0]}.kind"
         if key not in ours and statement.value not in ("none", 0) and ours.get(kind) == plain.get(kind):
-            differences.append(f"no {key} ({_shown(statement.value)}{_at(statement)})")
+            differences.append(f"no {key} ({_as_text(statement.value)}{_at(statement)})")
     if seeds > 1:
         differences.append(f"{seeds} seeds (one run)")
     return differences
@@ -315,7 +315,7 @@ def _all(recipe: Recipe) -> dict[str, Any]:
     return flat(recipe.model_dump(mode="json"))
 
 
-def _shown(value: Any) -> str:
+def _as_text(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value)) or "none"
     if value is None or isinstance(value, bool):

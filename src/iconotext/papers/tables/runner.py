@@ -375,7 +375,7 @@ def _to_do(comparison: Comparison, chosen: Sequence[Row], arrays: Arrays) -> lis
     """Return the jobs that are left for the given rows."""
     to_do = []
     for run in [run for row in chosen for run in runs_of(row, comparison.seeds)]:
-        if not _done(run, comparison.folder, comparison.table):
+        if not _is_done(run, comparison.folder, comparison.table):
             prepared = arrays.of(run)
             _check_links(run, prepared, _trained_on(run.row, comparison.corpus, comparison.source))
             to_do.append((run.key, _job(run, comparison, prepared)))
@@ -394,7 +394,7 @@ def _check_links(run: Run, prepared: Prepared, corpus: Path) -> None:
             ) from error
 
 
-def _done(run: Run, folder: Path, table: PublishedTable) -> bool:
+def _is_done(run: Run, folder: Path, table: PublishedTable) -> bool:
     """Tell whether a run has its model and its results."""
     model, results = model_folder(folder, run.key), results_path(folder, run.key, table.kind)
     return (

@@ -247,10 +247,10 @@ def refused_command(text: str, line: int, column: int) -> Repair | None:
             if command[0].startswith("\\begin") and command[0].endswith("}"):
                 ending = text.find(command[0].replace("\\begin", "\\end", 1), stop)
                 stop = stop if ending < 0 else ending + len(command[0]) - 2
-            return _taken_out(text, command.start(), stop)
+            return _removal(text, command.start(), stop)
     if SECTION.match(text, begin) or not text[begin:end].strip() or not text[end:].strip():
         return None
-    return _taken_out(text, begin, end)
+    return _removal(text, begin, end)
 
 
 def _arguments_end(text: str, at: int) -> int:
@@ -269,7 +269,7 @@ def _arguments_end(text: str, at: int) -> int:
     return at
 
 
-def _taken_out(text: str, start: int, end: int) -> Repair:
+def _removal(text: str, start: int, end: int) -> Repair:
     return Repair(start, end, "%\n" * text.count("\n", start, end), start, "")
 
 

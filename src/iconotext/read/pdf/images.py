@@ -114,9 +114,9 @@ class PageImages:
             if group is not None:
                 joined = bounding_box([objects[n][1] for n in group])
                 pixels = max(image.get_px_size()[0] / max(box[2] - box[0], 1), 1.0)
-                images.append(self._shown(joined, *self._region(joined, pixels)))
+                images.append(self._page_image(joined, *self._region(joined, pixels)))
             elif number not in sliced:
-                images.append(self._shown(box, *self.decoder.contents(image, transform)))
+                images.append(self._page_image(box, *self.decoder.contents(image, transform)))
         return images
 
     def _images(self, parent: Handle, transform: Transform, depth: int) -> Iterator[tuple[Handle, Transform]]:
@@ -150,7 +150,7 @@ class PageImages:
         top, bottom = max(top, 0.0), min(bottom, self.height)
         return (left, top, right, bottom) if right - left >= SMALLEST and bottom - top >= SMALLEST else None
 
-    def _shown(self, box: Box, file: bytes | None, problem: str | None) -> PageImage:
+    def _page_image(self, box: Box, file: bytes | None, problem: str | None) -> PageImage:
         width, height = max(self.width, 1.0), max(self.height, 1.0)
         share = (box[0] / width, box[1] / height, box[2] / width, box[3] / height)
         image = FlowImage(("",), file=file, page=self.number, box=share, problem=problem)
