@@ -157,9 +157,9 @@ def _check(documents: Sequence[ImageVectors]) -> None:
             raise ShapeError(f"document {document.id!r}: vectors {document.vectors.shape}, expected ({images}, {dim})")
         if not np.isfinite(document.vectors).all():
             raise ShapeError(f"document {document.id!r}: a feature is not a number")
-        for sentence, image in document.links:
-            if sentence < 0 or not 0 <= image < images:
-                raise ShapeError(f"document {document.id!r}: link ({sentence}, {image}) leaves its {images} images")
+        for i, j in document.links:
+            if i < 0 or not 0 <= j < images:
+                raise ShapeError(f"document {document.id!r}: link ({i}, {j}) leads out of its {images} images")
 
 
 def _of_batch(
