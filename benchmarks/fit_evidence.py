@@ -115,7 +115,7 @@ def fit_coefficients(examples: Sequence[Example], common: NDArray[np.float64]) -
 
 def _score(e: Example, coefficients: Mapping[str, Coefficients]) -> FloatMatrix:
     """(S, V) what captions and layout say of an example."""
-    return combine([e.only(FITTED)], coefficients)[0].score
+    return combine([e.only(FITTED)], coefficients)[0].share
 
 
 ALONE: tuple[Evidence, ...] = ("caption",)

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from iconotext.decide.choose import SELECTIONS, assignment, choose_links, in_order, selection
-from iconotext.decide.combine import EXPLICIT_PRECISION, Coefficients, combine, load_coefficients, weigh_evidence
+from iconotext.decide.combine import (
+    EXPLICIT_PRECISION,
+    OVERRATED,
+    Coefficients,
+    combine,
+    load_coefficients,
+    weigh_evidence,
+)
 from iconotext.errors import SettingError, ShapeError
 from iconotext.evidence.gather import DocumentEvidence
 from iconotext.types import EVIDENCE, Image, LinkedDocument, LinkedSentence, TextLine
@@ -66,6 +73,12 @@ def test_any_evidence_gives_probabilities(d: Any, evidence: Any) -> None:
     broken = [j for j, image in enumerate(d.images) if image.problem]
     assert not found.score[:, broken].any()
     assert not found.confidence[:, broken].any()
+    # What is stated is less than what the weights say, most where they are sure, in the same order.
+    assert (found.confidence <= found.share).all()
+    if "reference" not in evidence:
+        assert found.confidence.max(initial=0) <= 1 - OVERRATED + 1e-6
+        order = np.argsort(found.share, axis=0)
+        assert (np.diff(np.take_along_axis(found.confidence, order, axis=0), axis=0) >= -1e-7).all()
 
 
 @settings(deadline=None)
@@ -112,7 +125,9 @@ def test_contributions_and_the_null_option_make_the_confidence() -> None:
     null = load_coefficients()["caption+layout"].null
     log_odds = sum(matrix[:, 0] for matrix in found.contributions.values()) - null
     # the shares of exp(log-odds) with 1 for the null option
-    np.testing.assert_allclose(found.confidence[:, 0], np.exp(log_odds) / (1 + np.exp(log_odds).sum()), rtol=1e-3)
+    share = np.exp(log_odds) / (1 + np.exp(log_odds).sum())
+    np.testing.assert_allclose(found.share[:, 0], share, rtol=1e-3)
+    np.testing.assert_allclose(found.confidence[:, 0], share - OVERRATED * share**4, rtol=1e-3)
     np.testing.assert_array_equal(found.score, found.confidence)
 
 
@@ -141,7 +156,7 @@ def test_weighed_evidence_is_not_changed_by_choosing(select: Any) -> None:
     assert (weighed.score.tobytes(), weighed.confidence.tobytes()) == before
     for link in linked.links:
         same = [i for i, s in enumerate(d.sentences) if s.block == d.sentences[link.sentence].block]
-        mass = sum(float(weighed.confidence[i, link.image]) for i in same)
+        mass = sum(float(weighed.share[i, link.image]) for i in same)
         if select != "order":
             assert link.confidence == weighed.confidence[link.sentence, link.image]
             assert link.paragraph == pytest.approx(min(mass, 1.0), abs=1e-6)
@@ -154,7 +169,7 @@ def test_an_image_without_text_is_judged_without_captions() -> None:
     both = weigh_evidence(workshop(), None, encode, evidence=["caption", "layout"])
     assert not both.contributions["caption"][:, 1].any()
     odds = np.exp(both.contributions["layout"][:, 1] - load_coefficients()["layout"].null)
-    np.testing.assert_allclose(both.confidence[:, 1], odds / (1 + odds.sum()), rtol=1e-4)
+    np.testing.assert_allclose(both.share[:, 1], odds / (1 + odds.sum()), rtol=1e-4)
 
 
 def test_pictures_alone_score_by_their_cosine() -> None:
@@ -218,7 +233,8 @@ def test_great_log_odds_do_not_overflow() -> None:
     (found,) = combine(
         [two_sentences({"layout": {"layout.x": column}})], {"layout": Coefficients(0.0, {"layout.x": 1.0})}
     )
-    np.testing.assert_allclose(found.confidence[:, 0], [1, 0])
+    np.testing.assert_allclose(found.share[:, 0], [1, 0])
+    np.testing.assert_allclose(found.confidence[:, 0], [1 - OVERRATED, 0])
 
 
 def test_heavy_packages_wait() -> None:

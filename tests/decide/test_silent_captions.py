@@ -50,13 +50,13 @@ def test_the_odds_of_a_caption_are_mixed_with_odds_that_change_nothing(silent):
     even = np.exp(2.0 - 3.0)  # with it the image's null option is that of layout alone
     caption = [np.log((1 - silent) * np.exp(1.5 * x) + silent * even) for x in (2.0, -1.0)]
     expected = share([caption[0] + 0.5, caption[1] + 2.0], 2.0)
-    np.testing.assert_allclose(combined.confidence[:, 0], expected, rtol=1e-5)
+    np.testing.assert_allclose(combined.share[:, 0], expected, rtol=1e-5)
     np.testing.assert_allclose(combined.contributions["caption"][:, 0], caption, atol=2e-6)
 
 
 def test_an_image_that_has_no_layout_is_left_to_chance_where_its_caption_is_silent():
     (combined,) = combine([evidence([[2.0], [-1.0], [0.0]])], COEFFICIENTS, [1.0])
-    np.testing.assert_allclose(combined.confidence[:, 0], [1 / 3 / (1 + 0.25)] * 3, rtol=1e-5)
+    np.testing.assert_allclose(combined.share[:, 0], [1 / 3 / (1 + 0.25)] * 3, rtol=1e-5)
 
 
 def test_the_captions_of_one_document_do_not_touch_another():

@@ -58,6 +58,6 @@ def test_words_alone_by_hand() -> None:
     odds = (1 + np.expm1(features(workshop(SIGN), "ocr")["ocr.own"][:, 0])) ** 2
     odds /= odds.mean()
     # One picture in five belongs to no sentence, the others to each of the six alike.
-    np.testing.assert_allclose(found.confidence[:, 0], odds * 4 / 5 / 6 / (4 / 5 + 1 / 5), rtol=1e-3)
+    np.testing.assert_allclose(found.share[:, 0], odds * 4 / 5 / 6 / (4 / 5 + 1 / 5), rtol=1e-3)
     assert found.confidence[2, 0] > 0.5
     assert found.confidence[:, 1].max() < 1e-3  # no words, no link

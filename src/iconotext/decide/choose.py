@@ -287,7 +287,7 @@ def _links(odds: Combination, cells: tuple[NDArray[np.intp], ...], blocks: NDArr
     paragraphs: list[Any] = [None] * len(i)
     if blocks is not None:
         same = (blocks[i][:, None] == blocks).astype(np.float32)  # (links, S)
-        paragraphs = np.minimum((same * odds.confidence.T[j]).sum(axis=1), 1.0).tolist()
+        paragraphs = np.minimum((same * odds.share.T[j]).sum(axis=1), 1.0).tolist()
     links = [
         Link(sentence, image, score, confidence, dict(zip(odds.contributions, own, strict=True)), paragraph=paragraph)
         for sentence, image, score, confidence, own, paragraph in zip(

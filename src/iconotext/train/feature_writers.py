@@ -162,7 +162,7 @@ class PosteriorWriter:
         if self.arrays and self._text is not None:
             encode = no_meaning if is_foreign(document, self._text.language) else self._text.encode
             weighed = weigh_evidence(document, None, encode, evidence=TEACHERS)
-            self._values.append(weighed.confidence[:, rows >= 0].ravel())
+            self._values.append(weighed.share[:, rows >= 0].ravel())
 
 
 class ImageWriter(ABC):
