@@ -27,6 +27,13 @@ def opened(server, article):
     return server.linked(answer.json["id"])
 
 
+@pytest.fixture(scope="module", autouse=True)
+def quiet(server):
+    """A client that never asks: it connects before the first test of this module, and the last one looks at it."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=300) as client:
+        yield client
+
+
 def test_what_is_dropped_is_linked_and_read(server, opened):
     assert opened["name"] == "trip"
     (document,) = opened["documents"]
@@ -265,11 +272,6 @@ def test_others_are_told_of_every_step(server):
     connection.close()
 
 
-def test_a_client_that_never_asks_is_sent_away(server):
-    with socket.create_connection(("127.0.0.1", server.port), timeout=300) as quiet:
-        assert quiet.recv(1) == b""  # the server has closed it
-
-
 def test_clients_that_are_slow_or_never_ask_keep_nobody_waiting(tmp_path, article):
     never = (
         "from iconotext.serve import guard as protocol; protocol.HEAD_SECONDS = 1e6"  # seconds until they are sent away
@@ -305,3 +307,7 @@ def test_a_folder_has_one_server(server):
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=os.environ)
     assert done.returncode == 1
     assert "another server uses it" in done.stderr
+
+
+def test_a_client_that_never_asks_is_sent_away(quiet):
+    assert quiet.recv(1) == b""  # the server has closed it
