@@ -13,7 +13,7 @@ COMMANDS = {
     "context": 1,
     "chunks": 1,
     "check": 2,  # its 1 says that something is to be mended
-    "alt-text draft": 1,
+    "alt-text draft --captioner http://127.0.0.1:9/v1 --captioner-model seer": 1,
     "library add lib": 1,
     "corpus build folder --output c.jsonl --source": 1,
 }
