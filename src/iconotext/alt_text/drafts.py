@@ -1,4 +1,4 @@
-"""Drafts of alternative texts: what one holds, which pictures need one, and how drafts come back from JSON.
+"""Drafts of alternative texts: their record, the choice of pictures that need one, and reading drafts from JSON.
 
 A vision model makes them (``iconotext.alt_text.captioned``), or somebody writes them.
 """

@@ -1,6 +1,6 @@
 """What a vision model is asked about a picture: the rules of a good alternative text, and the context of the picture.
 
-``prompts`` makes the prompts of a document, ``question`` the text about one picture, and ``messages`` what is sent.
+``prompts`` makes the prompts of a document, ``question`` the text about one picture, and ``messages`` the request.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An audit of pictures: check documents, leave out what a baseline has, write lines, JSON or SARIF.
+"""An audit of pictures: check documents, leave out the findings of a baseline, write lines, JSON or SARIF.
 
 ``check`` checks files and folders, ``check_page`` one file; ``audit`` is the run of a command,
 with its printed lines, its files (SARIF, baseline) and its exit status.

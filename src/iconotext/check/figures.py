@@ -203,7 +203,7 @@ def _counts(page: Page) -> list[list[tuple[int, Picture]]]:
 
 @lru_cache(2)
 def _out_of_order(page: Page) -> dict[int, str]:
-    """Index of a picture to what is wrong with the place of its number: as few as possible."""
+    """Index of a picture to the fault of its number's place; as few pictures as possible."""
     wrong = {}
     for whole in _counts(page):
         firsts: dict[int, Picture] = {}

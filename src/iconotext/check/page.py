@@ -1,4 +1,4 @@
-"""A document as the rules see it: its pictures and passages with their places, and what they say of one another.
+"""A document as the rules see it: its pictures and passages with their places, and the references between them.
 
 ``read_page`` reads one; ``Page`` has the facts about a whole document that several rules need.
 """

@@ -35,7 +35,7 @@ LEAST_DEVIATION = 0.01
 """Lower limit for standard deviations of cosines: a library may have only one picture."""
 
 
-def made_up_sentences(encoder: Encoder) -> FloatMatrix:
+def sample_sentences(encoder: Encoder) -> FloatMatrix:
     """Return (``SENTENCES``, dim) vectors of short sentences about things of all kinds."""
     from iconotext.features import imagenet_classes
 
@@ -46,7 +46,7 @@ def made_up_sentences(encoder: Encoder) -> FloatMatrix:
 
 def measure_background(library: Library, encoder: Encoder) -> Background:
     """Measure the cosines of made-up sentences with the pictures and texts of a library."""
-    sentences = made_up_sentences(encoder)
+    sentences = sample_sentences(encoder)
     sample = library.sample(IMAGES)
     images = np.stack([item.vector for item in sample])
     texts = [item.text_vectors for item in sample if item.text_vectors is not None]
@@ -125,7 +125,7 @@ def index_queries(library: Library, encoder: Encoder) -> FloatMatrix:
     """Return queries for testing an index: ``SENTENCES`` made-up sentences, and up to a quarter as many pictures."""
     several = SENTENCES // 4
     pictures = [item.vector for item in library.sample(several)[:several]]
-    return np.vstack([made_up_sentences(encoder), np.array(pictures, np.float32).reshape(-1, encoder.dim)])
+    return np.vstack([sample_sentences(encoder), np.array(pictures, np.float32).reshape(-1, encoder.dim)])
 
 
 def _settings(partitions: int) -> list[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""Pictures for a text that has none: what ``Linker.place`` does, and what becomes of its result.
+"""Pictures for a text that has none: the work of ``Linker.place``, and the forms of its result.
 
 text ─text→ Document ┐
                      ├─joined→ Document ─Linker→ LinkedDocument ─chosen→ LinkedDocument ─output→ Markdown, page, JSON

@@ -1,4 +1,4 @@
-"""Jupyter notebooks → blocks: the text cells as Markdown, the pictures attached to them, and those that code made."""
+"""Jupyter notebooks → blocks: the text cells as Markdown, the pictures attached to them, and the outputs of code cells."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A reproduced table: the state of its folder, its runs (``Run``), the comparison, and its report.
 
-``Comparison`` is what was asked for and what became of it, ``TableReport`` what is written.
+``Comparison`` holds the requested rows and their outcome, ``TableReport`` the sections to write.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class Comparison:
 
     Attributes:
         rows: All rows in the folder.
-        requested: Keys of the rows that were asked for.
+        requested: Keys of the requested rows.
         prepared: The prepared corpus of the first row that is trained on it.
         overrides: ``key=value`` for all rows, or with the row before it.
         dataset: Data set of the paper to set beside ours; None for all.
@@ -167,7 +167,7 @@ class Comparison:
 
     @property
     def shown(self) -> tuple[Row, ...]:
-        """The rows of our table: those that were asked for, and others that were measured before."""
+        """The rows of our table: the requested ones, and others that were measured before."""
         kind = self.table.kind
         return tuple(
             row

@@ -1,4 +1,4 @@
-"""LaTeX documents for pandoc: their files joined to one text, and repairs of what pandoc refuses.
+"""LaTeX documents for pandoc: their files joined to one text, and repairs of markup that pandoc refuses.
 
 ``join_files`` joins the files, so that each line of the text has its file and its number there.
 ``structural_repairs`` closes open braces and environments, ``refused_command`` removes a single command, and
