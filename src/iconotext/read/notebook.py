@@ -1,4 +1,4 @@
-"""Jupyter notebooks → blocks: the text cells as Markdown, the pictures attached to them, and the outputs of code cells."""
+"""Jupyter notebooks → blocks: the text cells as Markdown, their attached pictures, and the outputs of code cells."""
 
 from __future__ import annotations
 
