@@ -100,7 +100,7 @@ class _Walk:
     """The blocks of a docling document in reading order; each has the references of its items as targets."""
 
     def __init__(self, source: DoclingDocument, addresses: Addresses, folder: Path) -> None:
-        self._given, self._addresses, self._folder = source, addresses, folder
+        self._source, self._addresses, self._folder = source, addresses, folder
         self._pages: dict[int, Any] = {}
         self.blocks: list[Block] = []
         self.title: str | None = None
@@ -148,7 +148,7 @@ class _Walk:
             problem = str(error)
         if file is None and problem is None:
             problem = "the document names no image for it, and no image of its page"
-        caption = " ".join(item.caption_text(self._given).split()) or None
+        caption = " ".join(item.caption_text(self._source).split()) or None
         return FlowImage(
             (item.self_ref,), caption=caption, anchors=(item.self_ref,), file=file, page=page, box=box, problem=problem
         )
@@ -168,7 +168,7 @@ class _Walk:
         if not item.prov:
             return None, None
         number = item.prov[0].page_no
-        page = self._given.pages.get(number)
+        page = self._source.pages.get(number)
         if page is None or page.size.width <= 0 or page.size.height <= 0:
             return number, None
         box = item.prov[0].bbox.to_top_left_origin(page.size.height)
@@ -178,7 +178,7 @@ class _Walk:
         return number, (left, top, right, bottom)
 
     def _cut_out(self, number: int, box: Box) -> bytes | None:
-        image = self._given.pages[number].image
+        image = self._source.pages[number].image
         if image is None:
             return None
         if number not in self._pages:

@@ -48,7 +48,7 @@ class Output:
         suffixes: Suffixes by which ``save`` recognises it; () if only ``--to`` does.
         summary: What is written, in a sentence.
         extra: The extra of iconotext that it needs; None for none.
-        text: ``text(documents, folder)`` yields text_parts of text. Addresses in them are relative to the folder of the
+        text: ``text(documents, folder)`` yields parts of the text. Addresses in them are relative to the folder of the
             file.
         write: ``write(documents, path, force=..., explained=...)`` writes a file. ``force`` replaces an existing one;
             ``explained`` says that links have explanations.
