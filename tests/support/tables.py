@@ -55,7 +55,7 @@ def in_process(monkeypatch):
     """Training happens here, not in processes of its own; keys in the set fail."""
     failing: set[str] = set()
 
-    def run(jobs, work, *, at_once, logs, watch):
+    def run(jobs, work, *, processes, logs, watch):
         failed = {}
         for key, job in jobs:
             watch.started(key)

@@ -38,7 +38,7 @@ def wide(tmp_path):
 @pytest.mark.slow
 @pytest.mark.training
 def test_two_corpora_stand_in_one_table_with_agreement_and_difficulty(tmp_path, monkeypatch, wide):
-    def run(jobs, work, *, at_once, logs, watch):
+    def run(jobs, work, *, processes, logs, watch):
         for _, job in jobs:
             module.work(job, lambda message: None)
         return {}

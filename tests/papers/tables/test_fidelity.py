@@ -273,7 +273,7 @@ def test_footnotes_stand_below_and_rows_are_marked():
 @pytest.mark.slow
 @pytest.mark.training
 def test_a_collapsed_run_has_no_figures_but_a_mark_and_its_reason(tmp_path, monkeypatch):
-    def run(jobs, work, *, at_once, logs, watch):
+    def run(jobs, work, *, processes, logs, watch):
         for key, job in jobs:
             module.work(job, lambda message: None)
             if key in COLLAPSED:
@@ -304,7 +304,7 @@ def test_a_collapsed_run_has_no_figures_but_a_mark_and_its_reason(tmp_path, monk
 @pytest.mark.slow
 @pytest.mark.training
 def test_a_corpus_without_gold_links_has_its_test_loss(tmp_path, monkeypatch):
-    def run(jobs, work, *, at_once, logs, watch):
+    def run(jobs, work, *, processes, logs, watch):
         for _, job in jobs:
             module.work(job, lambda message: None)
         return {}

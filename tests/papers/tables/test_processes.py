@@ -144,7 +144,7 @@ def test_no_process_outlives_whoever_started_it(tmp_path, work, end):
         "from iconotext.papers.tables.runner import run_jobs\n"
         f"from tests.papers.tables.test_processes import Seen, {work.__name__} as work\n"
         "folder = Path(sys.argv[1])\n"
-        "run_jobs([('job', ('job', folder))], work, at_once=1, logs=folder / 'logs', watch=Seen())\n"
+        "run_jobs([('job', ('job', folder))], work, processes=1, logs=folder / 'logs', watch=Seen())\n"
     )
     parent = subprocess.Popen([sys.executable, "-c", code, str(tmp_path), str(ROOT)], stderr=subprocess.DEVNULL)
     try:
