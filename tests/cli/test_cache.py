@@ -39,7 +39,7 @@ def test_where_how_large_and_what(filled):
 def test_no_cache_yet(tmp_path):
     assert run().endswith("features-2.sqlite: 0.0 MB of 2.00 GB\n")
     assert "0 entries removed" in run("prune", "--to-size", "1GB")
-    assert list(Path(os.environ["ICONOTEXT_CACHE"]).iterdir()) == []
+    assert list(Path(os.environ["ICONOTEXT_CACHE"]).glob("*")) == []
 
 
 def test_pruned_to_a_size(filled):
