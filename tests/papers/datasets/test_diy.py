@@ -369,4 +369,4 @@ def test_other_rules_can_be_set(tree):
     tree.write()
     rows, report, _ = build(tree, subreddit="woodworking", min_score=0, min_captions=1, min_tokens=2)
     assert rows[0]["sentences"] == ["One two"]
-    assert report.counts[0].what == "posts to r/woodworking"
+    assert report.counts[0].name == "posts to r/woodworking"
