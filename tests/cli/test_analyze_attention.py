@@ -27,7 +27,7 @@ def test_the_words_and_their_weights_and_what_the_model_does_not_know(models):
     [found] = json.loads(run("analyze", "attention", models / "cmca", "Once upon a zebra, thing3!", "--json"))
     words = found["words"]
     assert [word["word"] for word in words] == ["once", "upon", "a", "zebra", ",", "thing3", "!"]
-    assert [word["word"] for word in words if not word["in_vocabulary"]] == ["zebra", ",", "!"]
+    assert [word["word"] for word in words if not word["known"]] == ["zebra", ",", "!"]
     assert sum(word["weight"] for word in words) == pytest.approx(1, abs=1e-5)
     stored = load_model(models / "cmca")
     assert stored.vocabulary is not None
