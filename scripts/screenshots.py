@@ -1,4 +1,4 @@
-"""Pictures of the pages of ``iconotext serve`` for the guides: each wide in light and narrow in dark colours.
+"""Pictures of pages for the guides: of ``iconotext serve`` wide in light and narrow in dark colours, and of the demo.
 
     python scripts/screenshots.py              # all of them, into docs/images
     python scripts/screenshots.py review list  # some of them
@@ -10,6 +10,7 @@ server an option more in ``started``.
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -45,13 +46,14 @@ class Camera:
     """Takes pictures of the pages of a server.
 
     Attributes:
+        browser: Of Playwright.
         server: Which runs.
         folder: Where its files are.
         collection: What it says of the collection with the two articles.
     """
 
     def __init__(self, browser: Any, server: Running) -> None:
-        self.server, self.folder, self._browser = server, server.data.parent, browser
+        self.server, self.folder, self.browser = server, server.data.parent, browser
         self.collection = server.linked(server.ask("POST", "/v1/collections/path", {"path": "garden"}).json["id"])
 
     def take(self, name: str, path: str, ready: Callable[[Any], object]) -> None:
@@ -63,7 +65,7 @@ class Camera:
             ready: Called with the page of Playwright: does what leads to what is to be seen, and waits for it.
         """
         for look, (width, height, scheme) in LOOKS.items():
-            visit = Visit(self._browser, self.server, width=width, height=height, scheme=scheme)
+            visit = Visit(self.browser, self.server, width=width, height=height, scheme=scheme)
             visit.go(path)
             ready(visit.page)
             visit.page.evaluate(LOADED)
@@ -178,8 +180,26 @@ def search_page(camera: Camera) -> None:
     camera.take("search", path, lambda page: page.wait_for_selector(".cards li"))
 
 
+def demo_article(camera: Camera) -> None:
+    """The article of ``iconotext demo``, with one picture pointed at, in light and in dark colours."""
+    folder = camera.folder / "demo"
+    subprocess.run([sys.executable, "-m", "iconotext", "demo", str(folder)], check=True, stdout=subprocess.DEVNULL)
+    for name, scheme in {"desktop": "light", "dark": "dark"}.items():
+        page = camera.browser.new_page(viewport={"width": 1280, "height": 900}, color_scheme=scheme)
+        page.goto((folder / "linked/article.html").as_uri())
+        page.wait_for_selector("html.js")
+        page.get_by_role("heading", name="At the kitchen table").evaluate("(head) => scrollTo(0, head.offsetTop)")
+        page.evaluate(LOADED)
+        page.hover("figure >> nth=1")
+        page.wait_for_timeout(500)  # until the lines of the others have faded
+        with Image.open(BytesIO(page.screenshot())) as image:
+            image.convert("RGB").save(ROOT / f"docs/images/demo-{name}.webp", quality=80, method=6)
+        page.close()
+
+
 PAGES = {
     "alt-text": alt_text_page,
+    "demo": demo_article,
     "list": list_page,
     "reading": reading_view,
     "review": review_page,
