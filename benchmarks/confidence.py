@@ -223,7 +223,7 @@ def report(publishers: Mapping[str, Figures]) -> None:
     for left in sorted({f.group for f in publishers.values()} - {""}):
         others = [f for f in publishers.values() if f.group not in ("", left)]
         print(f"OVERRATED without {left}: {fitted(others):.2f}")
-    source = f"{sum(len(f.document) for f in large.values())} cited figures of {len(large)} publishers"
+    source = f"{sum(len(f.document) for f in large.values()):,} cited figures of {len(large)} publishers"
     text = json.dumps({"source": source, "rows": rows}, indent=1)
     TARGET.write_text(text + "\n", encoding="utf-8")
 

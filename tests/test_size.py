@@ -24,7 +24,7 @@ SOURCE = Path(iconotext.__file__).parent
 TESTS = Path(__file__).parent
 LIMITS = {
     "lines of src": 78_100,
-    "modules of src": 365,
+    "modules of src": 366,
     "lines of tests": 61_250,
     "modules that a document enters while it is linked": 14,
     "modules that a query enters while a library is searched": 8,

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from iconotext.decide.choose import MEASURED
+from iconotext.decide.measured import MEASURED
 from iconotext.types import Image, Sentence
 from tests.support.browser import contrast, luminance, until
 from tests.support.linked import HOSTILE, link, make_linked, photograph

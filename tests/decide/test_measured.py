@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from iconotext import Document, Image, Link, LinkedDocument, Sentence
-from iconotext.decide.choose import MEASURED, measured_at
+from iconotext.decide.measured import MEASURED, measured_at
 from iconotext.evidence.kinds import DEFAULT_EVIDENCE
 from iconotext.report.reading_page import reading_page
 

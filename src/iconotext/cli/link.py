@@ -166,7 +166,7 @@ class Run:
         Args:
             linking: How they were linked; with a smallest confidence, how often such links are right is printed, too.
         """
-        from iconotext.decide.choose import measured_at
+        from iconotext.decide.measured import measured_at
         from iconotext.report.terminal import links_table, overview
 
         if self._quiet or not self._counts:

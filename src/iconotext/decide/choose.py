@@ -1,7 +1,7 @@
 """The choice of links from confidences, and the relations of the chosen links.
 
 ``choose_links`` makes the links of a document, by one of the selections in ``SELECTIONS``; ``with_relations`` adds the
-probabilities of coherence relations to them. ``MEASURED`` says how often links of a confidence are right.
+probabilities of coherence relations to them.
 
 Every selection takes the confidences, (S, V) float, and returns an (S, V) bool matrix. Cells below ``min_confidence``
 never become links, so an image may stay without one. Ties go to the first sentence, then the first image.
@@ -9,18 +9,15 @@ never become links, so an image may stay without one. Ties go to the first sente
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from importlib.resources import files
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from iconotext.decide.combine import ADDED, Combination
 from iconotext.errors import SettingError
-from iconotext.plain_text import percent
 from iconotext.similarity.matching import best_matching
 from iconotext.types import Document, Link, LinkedDocument
 
@@ -150,93 +147,6 @@ def selection(name: str) -> Callable[..., NDArray[np.bool_]]:
 MIN_CONFIDENCE = 0.1
 """Default of ``min_confidence``: nine of ten links below it would be wrong. If pictures are the only evidence and only
 the best sentences are taken, the default is 0: all confidences are low then, and the best guess is better than none."""
-
-
-class Measured(NamedTuple):
-    """How often links of at least a confidence were right, on publishers that nothing was fitted on; shares, 0 to 1.
-
-    Attributes:
-        source: What was measured, in words.
-        at_least: The confidence.
-        kept: Share of the figures whose best link has it; the next shares are of these.
-        sentence: Share whose link leads to the right sentence.
-        sentence_range: Lowest and highest share of a publisher.
-        paragraph: Share whose link leads to the right paragraph.
-        paragraph_range: Lowest and highest share of a publisher.
-    """
-
-    source: str
-    at_least: float
-    kept: float
-    sentence: float
-    sentence_range: tuple[float, float]
-    paragraph: float
-    paragraph_range: tuple[float, float]
-
-    @property
-    def confidence(self) -> str:
-        """The confidence, in percent."""
-        return percent(self.at_least)
-
-    @property
-    def figures(self) -> str:
-        """Share of the figures, in percent."""
-        return percent(self.kept)
-
-    @property
-    def right_sentence(self) -> str:
-        """Share of right sentences in percent, with its range."""
-        return _with_range(self.sentence, self.sentence_range)
-
-    @property
-    def right_paragraph(self) -> str:
-        """Share of right paragraphs in percent, with its range."""
-        return _with_range(self.paragraph, self.paragraph_range)
-
-    @property
-    def words(self) -> str:
-        """All this as a sentence."""
-        sentence = _with_range(self.sentence, self.sentence_range, " by publisher")
-        return (
-            f"Of links of {self.confidence} or more, {sentence} led to the right sentence and {self.right_paragraph} "
-            f"to the right paragraph, measured on {self.source} that nothing was fitted on; {self.figures} of the "
-            "figures had such a link."
-        )
-
-
-def _with_range(share: float, ends: tuple[float, float], of: str = "") -> str:
-    return f"{percent(share)} ({100 * ends[0]:.0f}–{100 * ends[1]:.0f}{of})"
-
-
-def _measured() -> tuple[Measured, ...]:
-    table = json.loads(files("iconotext.decide").joinpath("confidence.json").read_text(encoding="utf-8"))
-    return tuple(
-        Measured(
-            table["source"],
-            row["at_least"],
-            row["kept"],
-            row["sentence"],
-            (row["sentence_range"][0], row["sentence_range"][1]),
-            row["paragraph"],
-            (row["paragraph_range"][0], row["paragraph_range"][1]),
-        )
-        for row in table["rows"]
-    )
-
-
-MEASURED = _measured()
-"""By ascending confidence; from ``confidence.json``."""
-
-
-def measured_for(evidence: Collection[str]) -> tuple[Measured, ...]:
-    """Return ``MEASURED`` for links by such evidence as was measured, with captions and layout; else nothing."""
-    return MEASURED if {"caption", "layout"} <= set(evidence) else ()
-
-
-def measured_at(confidence: float, evidence: Collection[str]) -> Measured | None:
-    """Return the row of ``measured_for`` for the largest confidence up to this one, or else the first row."""
-    rows = measured_for(evidence)
-    return next((row for row in reversed(rows) if row.at_least <= confidence), rows[0] if rows else None)
 
 
 def choose_links(

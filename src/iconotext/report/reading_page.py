@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from iconotext.decide.choose import measured_at, measured_for
+from iconotext.decide.measured import measured_at, measured_for
 from iconotext.decide.settings import LinkSettings
 from iconotext.evidence.kinds import evidence_names
 from iconotext.plain_text import counted, percent, readable
