@@ -120,9 +120,10 @@ def test_a_folder_that_cannot_be_listed_is_told_and_costs_no_picture(photos, lib
             raise PermissionError(13, "Permission denied", str(path))
         return listed(path)
 
-    monkeypatch.setattr(os, "scandir", closed)
-    monkeypatch.setattr(os, "listdir", closed)
-    report = update(lib, photos)
+    with monkeypatch.context() as patched:  # undone before pytest lists the folders of this test to remove them
+        patched.setattr(os, "scandir", closed)
+        patched.setattr(os, "listdir", closed)
+        report = update(lib, photos)
     assert report.failures == [(str(photos / "closed"), "cannot be listed: Permission denied")]
     assert (report.unchanged, report.removed) == (3, 0)
 
