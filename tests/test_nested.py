@@ -108,7 +108,7 @@ OWN = {
     "system/strict_json.py",
     "corpus/builders/run.py",  # what was dumped in the same expression
     "papers/tables/rows.py",
-    *("evidence/habit.py", "decide/choose.py", "decide/combine.py"),  # tables in the package
+    *("evidence/habit.py", "decide/measured.py", "decide/combine.py"),  # tables in the package
     "papers/published/__init__.py",
     "features/cached_backbones.py",  # the cache, which checks each value's digest
     "papers/studies/results.py",
