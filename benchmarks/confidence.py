@@ -1,4 +1,4 @@
-"""How often links at or above a confidence are right, on publishers that nothing was fitted on.
+"""How often links at or above a confidence are right, on publishers left out of the fit.
 
     python benchmarks/confidence.py            prints the tables, and writes src/iconotext/decide/confidence.json
 

@@ -55,7 +55,7 @@ def test_in_words():
     )  # fmt: skip
     assert row.words.replace("\u00a0", " ") == (
         "Of links of 50 % or more, 62 % (59–72 by publisher) led to the right sentence and 83 % (73–99) to the right "
-        "paragraph, measured on 90 cited figures of 3 publishers that nothing was fitted on; 55 % of the figures had "
+        "paragraph, measured on 90 cited figures of 3 publishers that were left out of the fit; 55 % of the figures had "
         "such a link."
     )
 

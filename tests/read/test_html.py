@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from iconotext import Document, read
+from iconotext.read import blocks
+from iconotext.read.blocks import Block
 from iconotext.read.html import image_sources, parse_html
 from tests.support.reading import read_as, texts
 
@@ -74,6 +77,22 @@ def test_title_of_a_figure_whose_pictures_have_captions(tmp_path, picture):
     assert [image.caption for image in above.images] == ["Figure 3. One", "Figure 4. Two"]
     mixed = page(tmp_path, "<p>Figure 3. One</p>" + "".join(parts) + "<p><img src='a.png'></p>")
     assert mixed.images[2].caption is None
+
+
+def test_each_caption_above_its_picture_is_looked_at_a_few_times(monkeypatch):
+    calls = Counter[str]()
+
+    def counted(block):
+        calls[block.text] += 1
+        return block.kind == "caption"
+
+    monkeypatch.setattr(blocks, "_is_below", counted)
+    pictures = [blocks.FlowImage((f"{number}.png",)) for number in range(99)]
+    above = [[Block(image.sources[0], "caption"), Block(images=[(0, image)])] for image in pictures]
+    attached = blocks.attach_captions([block for pair in above for block in pair])
+    assert [block.images[0][1].caption for block in attached] == [image.sources[0] for image in pictures]
+    assert len(calls) > 90
+    assert max(calls.values()) <= 2
 
 
 def test_caption_above_the_picture_and_caption_of_a_table(tmp_path, picture):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from iconotext.serve.store import Store
 from tests.support.server import Running
 from tests.support.server import article as article
 from tests.support.server import desk as desk
@@ -32,3 +33,10 @@ def server(tmp_path_factory: pytest.TempPathFactory, root: Path) -> Iterator[Run
     options = ("--root", str(root), "--max-upload", "4000000", "--max-files", "50")
     with Running(tmp_path_factory.mktemp("serve") / "data", *options) as running:
         yield running
+
+
+@pytest.fixture
+def store(tmp_path) -> Iterator[Store]:
+    made = Store(tmp_path / "s.sqlite")
+    yield made
+    made.close()

@@ -13,13 +13,6 @@ from iconotext.serve.settings import ServeSettings
 from iconotext.serve.store import Picture, Saved, Store
 
 
-@pytest.fixture
-def store(tmp_path):
-    made = Store(tmp_path / "s.sqlite")
-    yield made
-    made.close()
-
-
 def opened(store, name, titles, *, missing=0):
     """A collection of linked documents, each with a picture."""
     made = store.add_collection(name, Path("c"), own=True).id

@@ -16,13 +16,6 @@ from iconotext.serve.store import Picture, Store
 KNOWN = {"title": "A", "sentences": 5, "links": 2, "missing": 0, "digest": "one", "images": 3}
 
 
-@pytest.fixture
-def store(tmp_path):
-    made = Store(tmp_path / "s.sqlite")
-    yield made
-    made.close()
-
-
 def linked(store, digest="one"):
     collection = store.add_collection("c", Path("c"), own=True)
     store.set_documents(collection.id, [("a", "c/a.md"), ("b", "c/b.md")], "{}", None, None)

@@ -29,7 +29,7 @@ def search(
         str | None,
         option(
             help="How picture and sentence should stand to each other: visible, story, reaction, action, result, ...",
-            autocompletion=lambda: [(relation.short, relation.meaning) for relation in RELATIONS],
+            autocompletion=lambda: [(row.short, row.meaning) for row in RELATIONS],
         ),
     ] = None,
     top: Annotated[int, typer.Option(help="How many pictures.", min=1, max=1000)] = 10,

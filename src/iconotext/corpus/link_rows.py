@@ -188,8 +188,8 @@ def _with_columns(batch: Any, links: list[list[dict[str, Any]]], problems: list[
         case "pandas":
             return batch.assign(**{name: _objects(values) for name, values in new.items()})
         case "rows":
-            pairs = zip(batch, links, problems, strict=True)
-            return [{**row, LINKS: links, PROBLEMS: problem} for row, links, problem in pairs]
+            rows = zip(batch, links, problems, strict=True)
+            return [{**row, LINKS: of_row, PROBLEMS: problem} for row, of_row, problem in rows]
     if type(batch).__module__.startswith("datasets."):
         return new  # which the library merges; its own columns would be encoded again
     if any(isinstance(values, np.ndarray) for values in batch.values()):

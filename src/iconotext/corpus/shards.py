@@ -368,7 +368,7 @@ def documents_of(file: Path, *, split: str | None = None, inside: bool = False) 
         yield from read_corpus(file, split=split, inside=inside)
         return
     ((shard,), counts) = find_shards([address]), Counts()
-    with local_files(*(file.address for file in (shard.file, *shard.beside))) as paths:
+    with local_files(*(part.address for part in (shard.file, *shard.beside))) as paths:
         for document in shard_documents(shard, paths, counts):
             _refuse(address, counts)
             if split is None or document.split == split:

@@ -1,4 +1,4 @@
-"""How often links of a confidence are right, measured on publishers that nothing was fitted on.
+"""How often links of a confidence are right, measured on publishers left out of the fit.
 
 ``confidence.json`` has the figures, which ``benchmarks/confidence.py`` writes; ``measured_at`` returns those of one.
 """
@@ -14,7 +14,7 @@ from iconotext.plain_text import percent
 
 
 class Measured(NamedTuple):
-    """How often links of at least a confidence were right, on publishers that nothing was fitted on; shares, 0 to 1.
+    """How often links of at least a confidence were right, on publishers left out of the fit; shares, 0 to 1.
 
     Attributes:
         source: What was measured, in words.
@@ -60,7 +60,7 @@ class Measured(NamedTuple):
         sentence = _with_range(self.sentence, self.sentence_range, " by publisher")
         return (
             f"Of links of {self.confidence} or more, {sentence} led to the right sentence and {self.right_paragraph} "
-            f"to the right paragraph, measured on {self.source} that nothing was fitted on; {self.figures} of the "
+            f"to the right paragraph, measured on {self.source} that were left out of the fit; {self.figures} of the "
             "figures had such a link."
         )
 

@@ -337,7 +337,7 @@ def _linked(
     if result is not None:
         yield from linked_documents_of(result, shard, counts)
         return
-    with local_files(*(file.address for file in (shard.file, *shard.beside))) as paths:
+    with local_files(*(part.address for part in (shard.file, *shard.beside))) as paths:
         documents: Iterator[Document] = shard_documents(shard, paths, counts)
         yield from models.link.link_all(documents, models.settings_of(file.path))
 
@@ -373,8 +373,8 @@ def _arrivals(
 
 def _state(file: Path, shard: Shard, result: Result | None) -> str:
     """Return sizes and times of all files of a shard; for a result, also which shard it replaces."""
-    files = [entry(address_of(file)), shard.file, *shard.beside]
-    state = {file.address: f"{file.size}:{file.modified}" for file in files if file is not None}
+    parts = [entry(address_of(file)), shard.file, *shard.beside]
+    state = {part.address: f"{part.size}:{part.modified}" for part in parts if part is not None}
     return json.dumps(state if result is None else {RESULT_OF: shard.file.address} | state)
 
 

@@ -35,7 +35,7 @@ def note_sums(path: Path, *, went_back: bool = False) -> None:
         went_back: Record truncated files with their new size: the table versions that used them were deleted.
     """
     noted, table, now = _stored_digests(path), path / f"{TABLE}.lance", dict[str, list[int | str]]()
-    for file in sorted(path for path in table.rglob("*") if path.is_file() and path.name != HINT):
+    for file in sorted(place for place in table.rglob("*") if place.is_file() and place.name != HINT):
         name, size = file.relative_to(table).as_posix(), file.stat().st_size
         unchanged = name in noted and not (went_back and noted[name][0] != size)
         now[name] = noted[name] if unchanged else [size, _digest(file)]

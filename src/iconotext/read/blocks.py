@@ -193,12 +193,11 @@ def _with_titles(blocks: list[Block]) -> list[Block]:
                 end += 2
         # One image between two captions says nothing: the second may be that of a table.
         if end < start + 5 or any(map(_is_bare, blocks[end : end + 1])):
-            result.append(title)
-            start += 1
-            continue
-        for image, caption in zip(blocks[start + 1 : end : 2], blocks[start + 2 : end : 2], strict=True):
-            text = f"{title.text} {caption.text}" if title.text[-1:] in ".:!?" else f"{title.text}. {caption.text}"
-            result += [image, Block(text, "caption", anchors=title.anchors + caption.anchors)]
+            result += blocks[start:end]  # a shorter run inside would end at the same place
+        else:
+            for image, caption in zip(blocks[start + 1 : end : 2], blocks[start + 2 : end : 2], strict=True):
+                text = f"{title.text} {caption.text}" if title.text[-1:] in ".:!?" else f"{title.text}. {caption.text}"
+                result += [image, Block(text, "caption", anchors=title.anchors + caption.anchors)]
         start = end
     return result
 

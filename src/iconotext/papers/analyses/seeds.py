@@ -85,10 +85,10 @@ def differences(
     draws both with replacement, the same ones for both models, and computes the difference. With few seeds such an
     interval is still too narrow: with three, the resampled variance is two thirds of the variance of seeds.
     """
-    common = [seed for seed in mine if seed in theirs]
+    common = [number for number in mine if number in theirs]
     if not common:
         raise CorpusError("the two models have no seed in common, so there is nothing to compare")
-    aligned = _aligned([*(mine[seed] for seed in common), *(theirs[seed] for seed in common)])
+    aligned = _aligned([evaluations[number] for evaluations in (mine, theirs) for number in common])
     totals = np.array([totals_and_weights(evaluation)[0] for evaluation in aligned])
     weights = totals_and_weights(aligned[0])[1]
     by_seed = totals[: len(common)] - totals[len(common) :]  # (seeds, documents, metrics)

@@ -234,7 +234,7 @@ def refused_command(text: str, line: int, column: int) -> Repair | None:
     It is the last command that begins before the place and goes on to it, with its arguments; else the line. None if
     there is nothing at that place.
     """
-    starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
+    starts = [0, *accumulate(len(row) + 1 for row in text.split("\n"))]
     if not 1 <= line < len(starts):
         return None
     begin, end = starts[line - 1], starts[line] - 1
