@@ -180,13 +180,13 @@ def test_a_page_without_explanations_knows_nothing_of_them(linked):
 
 def test_an_explained_page_says_in_words_what_carries_each_link(linked):
     tree = parse(reading_page(explained(linked)))
-    assert tree.get_element_by_id("s1").get("aria-description") == "Linked to picture 1 (90\u00a0%), carried by: A"
+    assert tree.get_element_by_id("s1").get("aria-description") == "Linked to picture 1 (90\u00a0%), carried by: cat"
     label = tree.xpath("//figure[@id='p1']/button")[0].get("aria-label")
     assert label.endswith("Linked to 1 sentence, 60\u00a0%, the strongest carried by: Milk.")
     assert "nothing else" in tree.get_element_by_id("about-why").text_content()
     data = json.loads(tree.get_element_by_id("data").text)
     assert data["boxes"] == [[[0, 0, 0.5, 0.5], [0.5, 0, 1, 0.5], [0, 0.5, 0.5, 1], [0.5, 0.5, 1, 1]]]
-    assert data["why"][0] == [[[0, 1, 0.3, 1], [2, 5, 0.1, 0], [6, 12, 0.0333, 0]], 0, [0.3, 0.1, 0.1, -0.1], "A"]
+    assert data["why"][0] == [[[0, 1, 0.3, 0], [2, 5, 0.1, 1], [6, 12, 0.0333, 0]], 0, [0.3, 0.1, 0.1, -0.1], "cat"]
 
 
 def test_places_of_words_are_those_of_the_page_as_javascript_counts_them():

@@ -69,7 +69,7 @@ def marked(renderable) -> list[str]:
 
 def test_the_words_that_carry_a_link_stand_out(linked):
     assert marked(links_table(linked)) == []
-    assert marked(links_table(explained(linked))) == ["A", "Milk"]
+    assert marked(links_table(explained(linked))) == ["cat", "Milk"]
 
 
 @pytest.mark.parametrize("before", [0, 60, 78, 80, 82, 84, 88, 200])

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from math import log
 from typing import Any
 
+from iconotext.evidence.words import stems
 from iconotext.plain_text import readable
 from iconotext.relations import RELATIONS, Relation
 from iconotext.types import Explanation, Link, LinkedDocument
@@ -93,19 +94,23 @@ MOST = 5
 """Maximum number of words that are named."""
 
 
-def carrying_words(explanation: Explanation | None) -> list[tuple[int, int]]:
-    """Return begin and end of the words that carry a link, in reading order; [] if there are none."""
+def carrying_words(text: str, explanation: Explanation | None) -> list[tuple[int, int]]:
+    """Return begin and end of the words that carry a link to the sentence ``text``, in order; [] if there are none.
+
+    Function words are not named: an encoder's vector of a sentence moves without them, too, but they show nothing.
+    """
     if explanation is None:
         return []
-    largest = max((weight for *_, weight in explanation.words), default=0.0)
-    strong = [word for word in explanation.words if word[2] >= max(LEAST, SHARE * largest)]
+    words = [word for word in explanation.words if stems(text[word[0] : word[1]])]
+    largest = max((weight for *_, weight in words), default=0.0)
+    strong = [word for word in words if word[2] >= max(LEAST, SHARE * largest)]
     strong = sorted(strong, key=lambda word: (-word[2], word[0]))[:MOST]
     return sorted((begin, end) for begin, end, _ in strong)
 
 
 def carried_by(text: str, explanation: Explanation | None) -> str:
     """Return the words that carry a link, separated by commas; "" if there are none."""
-    words = [text[begin:end] for begin, end in carrying_words(explanation)]
+    words = [text[begin:end] for begin, end in carrying_words(text, explanation)]
     return ", ".join(dict.fromkeys(words))
 
 
@@ -137,7 +142,7 @@ def explanation_data(linked: LinkedDocument) -> dict[str, Any]:
 
 def _words(text: str, explanation: Explanation) -> list[list[float]]:
     """Return the words, with positions in the shown text as JavaScript counts them."""
-    strong = set(carrying_words(explanation))
+    strong = set(carrying_words(text, explanation))
     return [
         [_units(text[:begin]), _units(text[:end]), _short(weight), int((begin, end) in strong)]
         for begin, end, weight in explanation.words

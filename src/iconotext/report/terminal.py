@@ -112,7 +112,7 @@ def _sentence(text: str, explanation: Explanation | None) -> Text:
     short = shortened(readable(text), LONGEST)
     styled = Text(short)
     whole = len(short) if short == readable(text) else len(short) - 1  # the last one is the ellipsis
-    for word in carrying_words(explanation):
+    for word in carrying_words(text, explanation):
         begin, end = (len(readable(text[:place])) for place in word)
         styled.stylize("bold underline", begin, min(end, whole))
     return styled
