@@ -223,7 +223,8 @@ ORDERS = {
 def test_the_order_in_which_shards_and_results_are_added_does_not_matter(linked, shards, tmp_path, order, share):
     """Results of some documents, and of none; a picture that lies beside the shards is added with them."""
     (shards / "loose.png").write_bytes(shade(0))
-    os.utime(shards / "1.jsonl", (10**9, 10**9))  # a picture is as old as its shard, not as the result
+    for name in ("loose.png", "1.jsonl"):  # a picture is as old as its oldest file or shard, not as the result
+        os.utime(shards / name, (10**9, 10**9))
     linked(sample=share)
     lib, link = tmp_path / "lib", EveryLink()
     for names in ORDERS[order]:
@@ -233,9 +234,8 @@ def test_the_order_in_which_shards_and_results_are_added_does_not_matter(linked,
     assert (again.added, again.removed, again.encoded, again.documents, again.shards) == (0, 0, 0, 0, 0)
     assert (again.unchanged, again.shards_unchanged, again.shards_with_results) == (1, 2, 2)
     assert (state(lib), link.linked) == (found, calls)
-    assert len(calls) == (
-        6 if ORDERS[order][0] == ["shards"] else 0
-    )  # each is linked before its result is there, or never
+    # each is linked before its result is there, or never
+    assert len(calls) == (6 if ORDERS[order][0] == ["shards"] else 0)
     wanted = tmp_path / "wanted"
     update(wanted, tmp_path / "linked", shards / "loose.png", link=EveryLink())
     assert found == state(wanted)

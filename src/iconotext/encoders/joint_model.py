@@ -164,7 +164,8 @@ class JointModel(nn.Module):
 def coherence_module(dim: int, relations: int, layers: int) -> nn.Linear | nn.Sequential:
     """Make the Coherence Aware Module (Alikhani 2021): from two vectors of the joint space to log-odds of relations.
 
-    Layers before the last one have ``dim`` outputs and a ReLU; the paper has one layer, and says nothing of others.
+    Layers before the last one have ``dim`` outputs and a ReLU; the paper has one layer, and does not
+    say how large others were.
     """
     last = nn.Linear(2 * dim if layers == 1 else dim, relations)
     if layers == 1:

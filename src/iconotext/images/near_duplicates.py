@@ -3,9 +3,9 @@
 ``perceptual_hash`` hashes a picture, and ``near_duplicates`` searches the hashes.
 
 The hash is the DCT hash of pHash, 64 bits. Hessel 2019 looks for duplicates with findimagedupes, in the version in Go,
-whose fingerprint this hash is; ``-t 3`` there is a Hamming distance of 3 among 64 bits. (The older findimagedupes in
-Perl has a fingerprint of its own.) Written after the description of pHash (https://phash.org/docs/design.html) and of
-that program's parameters.
+whose fingerprint is of this kind, if not the same bit for bit; ``-t 3`` there is a Hamming distance of 3 among 64
+bits. (The older findimagedupes in Perl has a fingerprint of its own.) Written after the description of pHash
+(https://phash.org/docs/design.html) and of that program's parameters.
 
 Not all pairs are compared: two numbers that differ in at most d bits agree in at least one of d + 1 parts of their bits
 (the pigeonhole principle; Norouzi et al. 2012, "Fast search in Hamming space with multi-index hashing"). So only

@@ -108,7 +108,8 @@ class Item:
     """A picture as the library stores it: once, however often it was found.
 
     Attributes:
-        date: When it was taken, in local time, else the time of its file; None if unknown.
+        date: When it was taken, in local time, else the time of its oldest file, even of one that is gone; None if
+            unknown.
         vector: (dim,) float32 unit vector.
         offsets: (R,) float32, the picture's part of the log-odds of each relation; None without a relation model.
         relation_model: Name of the model of ``offsets``; empty without one.

@@ -19,7 +19,9 @@ BATCH = 1024
 
 
 def final_states(words: Tensor, rows: Tensor, lengths: Tensor, gru: nn.GRU) -> Tensor:
-    """Compute the state of a GRU after the last word of each sentence (Cho et al. 2014, as torch.nn.GRU computes it).
+    """Compute the state of a GRU after the last word of each sentence .
+
+    The GRU is that of torch.nn.GRU: unlike that of Cho et al. 2014, its reset gate acts behind the matrix product.
 
     Args:
         words: (U, E) word vectors; a word that occurs several times may be given once.

@@ -28,7 +28,7 @@ def draw_members(counts: Counts, p_sub: float, generator: torch.Generator) -> tu
         and the number drawn from each set.
     """
     axis = axis_of(counts, "members")
-    # Li 2021 does not say how the share is rounded. A product such as 0.6 * 5 may be slightly below the whole number.
+    # Rounded down (Li 2021, Eq. 3), but at least one. A product such as 0.6 * 5 may be slightly below the whole number.
     sizes = [max(1, math.floor(p_sub * count + 1e-9)) for count in axis.counts.tolist()]
     drawn = [
         start + torch.randperm(count, generator=generator, device=generator.device)[:size].sort().values

@@ -52,7 +52,7 @@ class ProjectionSettings(EncoderSettings):
     """Share of numbers that is dropped in training."""
 
     dropout_at: Literal["output", "input"] = "output"
-    """``output``: numbers of the joint vector, before its length becomes 1 (the paper's "on the encoder"), or where
+    """``output``: numbers of the joint vector, before its length becomes 1, or where
     there is a hidden layer, of that one. ``input``: the features."""
 
     @property
@@ -102,7 +102,7 @@ class GRUSettings(WordSettings):
     kind: Literal["gru"] = "gru"
 
     dropout_at: Literal["output", "input"] = "output"
-    """``output``: numbers of the joint vector, before its length becomes 1 (the paper's "on the encoder"). ``input``:
+    """``output``: numbers of the joint vector, before its length becomes 1. ``input``:
     whole dimensions of the word vectors, the same for all words of a sentence (the released code)."""
 
     sentence_gru: bool = False

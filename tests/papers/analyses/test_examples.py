@@ -34,6 +34,7 @@ def test_edges_are_those_of_the_best_assignment():
 
 def test_only_positive_edges_are_shown_and_unknown_links_stay_unknown():
     assert strongest_edges(np.array([[-0.5, 0.25], [-0.1, -0.2]]), None) == [Edge(0, 1, 0.25, None)]
+    assert strongest_edges(np.array([[0.5, 0.1], [0.1, -0.4]]), None) == [Edge(0, 0, 0.5, None)]  # not two of 0.1
     assert strongest_edges(np.zeros((0, 3)), None) == []
 
 

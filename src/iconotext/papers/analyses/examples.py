@@ -178,16 +178,18 @@ def main_concepts(source: RegionSource | None, images: Sequence[Image]) -> list[
 def strongest_edges(
     scores: NDArray[np.floating], links: Sequence[tuple[int, int]] | None, *, count: int = EDGES
 ) -> list[Edge]:
-    """The strongest edges of the assignment that maximises the sum of scores, strongest first.
+    """The strongest edges of the assignment with at most one link for each row and column (Hessel 2019, §3.2 and §6).
+
+    It maximises the sum of scores, so no link with a score of 0 or less is in it. The strongest edge comes first.
 
     Args:
         scores: (sentences, images).
         links: Gold links; None if unknown.
-        count: Maximum number of edges; as in the paper, edges with a score of 0 or less are left out.
+        count: Maximum number of edges.
     """
     matrix = checked_scores(scores)
     gold = None if links is None else gold_matrix((matrix.shape[0], matrix.shape[1]), links)
-    rows, columns = best_matching(matrix)
+    rows, columns = best_matching(np.maximum(matrix, 0))
     edges = [
         Edge(int(i), int(j), float(matrix[i, j]), None if gold is None else bool(gold[i, j]))
         for i, j in zip(rows, columns, strict=True)

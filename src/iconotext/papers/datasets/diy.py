@@ -1,4 +1,4 @@
-"""DIY: albums of photographs with captions that people posted to Reddit's r/DIY (Hessel 2019, §4.2; supplement §1).
+"""DIY: albums of photographs with captions that people posted to Reddit's r/DIY (Hessel 2019, §5; supplement §1).
 
 Posts come from the files of pushshift. One that links an album of imgur and has a score of at least 25 makes a
 document: the pictures of the album's page are its images, their captions its sentences. Documents with a picture that

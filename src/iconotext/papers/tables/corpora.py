@@ -22,7 +22,7 @@ from iconotext.papers.tables.comparison import (
     runs_of,
     write_pages,
 )
-from iconotext.papers.tables.link_sections import COMPARED, agreement_sections
+from iconotext.papers.tables.link_sections import agreement_sections, compared_rows
 from iconotext.papers.tables.links import line_names, mean_scores, published_figures, read_scores, scores_by_seed
 from iconotext.papers.tables.results_grid import results_grid
 from iconotext.papers.tables.rows import find_table
@@ -116,7 +116,8 @@ def _curves(comparisons: Sequence[Comparison], folder: Path) -> list[Section]:
     """Draw Fig. S1: a panel for each corpus, of AP or, if it was not trained, of the first trained row."""
     curves, names = [], set()
     for comparison in comparisons:
-        rows = sorted((row for row in comparison.rows if row.recipe), key=lambda row: row.key != COMPARED["AP"])
+        first = compared_rows(comparison).get("AP")
+        rows = sorted((row for row in comparison.rows if row.recipe), key=lambda row: row is not first)
         runs = [runs_of(row, 1)[0] for row in rows]
         run = next((run for run in runs if (model_folder(comparison.folder, run.key) / LOG).is_file()), None)
         if run is not None:

@@ -117,8 +117,16 @@ def _sentence_vectors(corpus: Path, recipe: Recipe, prepared: Prepared) -> Calla
     return cached_text(text, FeatureCache()).encode
 
 
-COMPARED = {"DC": "dense", "TK": "top-k", "AP": "assignment"}
+_COMPARED = {"DC": "dense", "TK": "top-k", "AP": "assignment"}
 """The models of the paper's comparison, and the keys of their rows."""
+
+
+def compared_rows(comparison: Comparison) -> dict[str, Row]:
+    """Return the rows of DC, TK and AP with hard negatives: where a table has both kinds, those named so."""
+    rows = {row.key: row for row in comparison.rows}
+    keys = {name: f"{key}-hard" if f"{key}-hard" in rows else key for name, key in _COMPARED.items()}
+    return {name: rows[key] for name, key in keys.items() if key in rows}
+
 
 Measured = tuple[Comparison, Mapping[str, BySeed]]
 """A comparison, and the scores by seed of its rows, by name."""
@@ -133,11 +141,10 @@ def agreement_sections(measured: Sequence[Measured]) -> tuple[list[Section], dic
 
 def _scores_by_model(comparison: Comparison, by_name: Mapping[str, BySeed]) -> dict[str, BySeed]:
     """Return the scores of DC, TK and AP, as far as they were trained and left their start."""
-    rows = {row.key: row for row in comparison.rows}
     by_model: dict[str, BySeed] = {}
-    for name, key in COMPARED.items():
-        scores = by_name.get(rows[key].name, {}) if key in rows else {}
-        runs = {run.seed: run.key for run in runs_of(rows[key], comparison.seeds)} if scores else {}
+    for name, row in compared_rows(comparison).items():
+        scores = by_name.get(row.name, {})
+        runs = {run.seed: run.key for run in runs_of(row, comparison.seeds)} if scores else {}
         if left := {seed: value for seed, value in scores.items() if not comparison.never_left_start(runs[seed])}:
             by_model[name] = left
     return by_model
@@ -148,8 +155,7 @@ def _at_start(measured: Sequence[Measured]) -> list[str]:
     left_out = [
         f"{called_run(row, run.seed, comparison.seeds)} on {comparison.called}"
         for comparison, _ in measured
-        for row in comparison.rows
-        if row.key in COMPARED.values()
+        for row in compared_rows(comparison).values()
         for run in runs_of(row, comparison.seeds)
         if comparison.never_left_start(run.key)
     ]
@@ -234,7 +240,7 @@ def _explained_by_seed(comparison: Comparison, scores: Sequence[Evaluation]) -> 
 
 
 def _recipe(comparison: Comparison) -> Any:
-    return next(row.recipe for row in comparison.rows if row.key == COMPARED["AP"])
+    return compared_rows(comparison)["AP"].recipe
 
 
 DISTANCES_FIGURE, DISTANCES_PNG = "distances.svg", "distances.png"

@@ -346,7 +346,7 @@ def _notes(comparison: Comparison, means: Mapping[str, Evaluation], scores: Scor
         )
     if comparison.prepared.meta["images_left_out"]:
         notes.append(
-            f"{comparison.prepared.meta['images_left_out']:,} pictures that cannot be read are left out, except for "
-            "object detection, where they count with the score 0."
+            f"{comparison.prepared.meta['images_left_out']:,} pictures that cannot be read are left out in training "
+            "and of Random; in all other rows they count with the score 0."
         )
     return [*notes, *comparison.problems]

@@ -83,8 +83,8 @@ def sweep_sections(
     columns = ["", "validation MedR", "test MedR", f"test MedR − {rows[0].name}"]
     notes = [
         f"Median ranks (± standard deviation over the {'seeds' if seeds > 1 else 'draws'}), {counted(seeds, 'seed')}. "
-        f"Lowest on the validation pairs: {'; '.join(_best_on_validation(panels, scores))}. The paper does not say on "
-        "which pairs it chose. Differences are paired query by query and seed by seed, with 95 % bootstrap intervals."
+        f"Lowest on the validation pairs: {'; '.join(_best_on_validation(panels, scores))}. Differences "
+        "are paired query by query and seed by seed, with 95 % bootstrap intervals."
     ]
     write_figure(draw, folder / SWEEPS_FIGURE, width=8.4, height=3.2, force=True)
     return [

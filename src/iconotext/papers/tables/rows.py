@@ -287,6 +287,8 @@ def line(name: str, differences: Sequence[str]) -> str:
 def _inputs(recipe: Recipe, table: PublishedTable, width: int | None, *, detects: bool) -> Iterator[str]:
     """Image features and word vectors that are not the paper's: by their name, or a table by its width.
 
+    A file of regions counts as the paper's by its width: neither its detector nor the number of regions is checked.
+
     Object detection needs a classifier, which a table has not, and vectors that mean something; see ``baselines``.
     """
     ours = _all(recipe)
@@ -306,7 +308,8 @@ def _inputs(recipe: Recipe, table: PublishedTable, width: int | None, *, detects
             same = same or width == paper["width"]
             value += f", {width} numbers" if width and not same else ""
         if recipe.regions and key == "features.image":
-            same = is_region_file(Path(value))
+            same = is_region_file(Path(value)) and width in (None, paper["width"])
+            value += f", {width} numbers" if is_region_file(Path(value)) and not same else ""
         if not same:
             yield f"{noun} {value} ({paper['name']})"
 
