@@ -165,10 +165,10 @@ class LinkingRun:
             for evidence, text in zip(gathered, texts, strict=True)
         ]
 
-    def _link(self, habits: Mapping[str, Habit], several: Sequence[DocumentEvidence]) -> list[Linked]:
+    def _link(self, habits: Mapping[str, Habit], evidence: Sequence[DocumentEvidence]) -> list[Linked]:
         settings = self.settings
-        fixed = Habit(given=settings.habit) if settings.habit is not None else None
-        used = [fixed or habits.get(collection_of(e.document)) or Habit() for e in several]
+        fixed = Habit(name=settings.habit) if settings.habit is not None else None
+        used = [fixed or habits.get(collection_of(e.document)) or Habit() for e in evidence]
         linked = [
             replace(
                 choose_links(
@@ -183,15 +183,15 @@ class LinkingRun:
                 habit=habit.summary if "layout" in settings.evidence else None,
             )
             for evidence, weighed, habit in zip(
-                several, weigh(several, evidence=settings.evidence, habits=used), used, strict=True
+                evidence, weigh(evidence, evidence=settings.evidence, habits=used), used, strict=True
             )
         ]
         if settings.relations != "none":
-            linked = self._with_relations(linked, [e.encoded for e in several])
-        return [(document, evidence.encoded) for document, evidence in zip(linked, several, strict=True)]
+            linked = self._with_relations(linked, [e.encoded for e in evidence])
+        return [(document, item.encoded) for document, item in zip(linked, evidence, strict=True)]
 
     def _with_relations(
-        self, several: Sequence[LinkedDocument], encoded: Sequence[EncodedDocument | None]
+        self, documents: Sequence[LinkedDocument], encoded: Sequence[EncodedDocument | None]
     ) -> list[LinkedDocument]:
         from iconotext.decide.choose import with_relations
 
@@ -199,12 +199,12 @@ class LinkingRun:
         # Pictures count only if their features come from the relation model's own backbone.
         same = self.encoder.image_source.name == model.backbones["image"]
         pooled = [e.pooled if e and same else {} for e in encoded]
-        return with_relations(list(zip(several, pooled, strict=True)), model)
+        return with_relations(list(zip(documents, pooled, strict=True)), model)
 
-    def _explain(self, several: Sequence[Linked]) -> list[LinkedDocument]:
+    def _explain(self, linked: Sequence[Linked]) -> list[LinkedDocument]:
         from iconotext.decide.explanation import explained
 
-        return [explained(d, encoded) if encoded and self.settings.explain else d for d, encoded in several]
+        return [explained(d, encoded) if encoded and self.settings.explain else d for d, encoded in linked]
 
     def _add_places(self, texts: Sequence[EncodedText]) -> list[EncodedText]:
         kinds = [kind for kind in self.settings.evidence if kind in ("caption", "reference")]
@@ -236,8 +236,8 @@ class LinkingRun:
         }
         decoys = [_with_captions_of(gathered[number].sound, gathered[donor].sound) for number, donor in other.items()]
         evidence = gather_evidence(decoys, [None] * len(decoys), [readings[n] for n in other], evidence=["caption"])
-        own, others = caption_matches([gathered[number] for number in other]), caption_matches(evidence)
-        stacked = dict(zip(other, map(np.stack, zip(own, others, strict=True)), strict=True))
+        matches, decoy_matches = caption_matches([gathered[number] for number in other]), caption_matches(evidence)
+        stacked = dict(zip(other, map(np.stack, zip(matches, decoy_matches, strict=True)), strict=True))
         return [stacked.get(number) for number in range(len(gathered))]
 
 
@@ -264,7 +264,7 @@ def habits_of(
             if item.matches is not None:
                 matches.setdefault(name, []).append(item.matches)
     if silent is None:
-        silent = {name: silent_share(*np.concatenate(several, axis=1)) for name, several in matches.items()}
+        silent = {name: silent_share(*np.concatenate(pairs, axis=1)) for name, pairs in matches.items()}
     habits = {}
     for name in {**placed, **matches}:
         share = silent.get(name, 0.0)

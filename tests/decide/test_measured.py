@@ -26,7 +26,7 @@ def page_and_data(*kinds: str) -> tuple[str, dict[str, object]]:
 
 def test_the_table_is_about_shares_of_fewer_and_fewer_figures():
     assert [row.at_least for row in MEASURED] == pytest.approx([0.1 * n for n in range(1, len(MEASURED) + 1)])
-    kept = [row.kept for row in MEASURED]
+    kept = [row.coverage for row in MEASURED]
     assert kept == sorted(kept, reverse=True)
     for row in MEASURED:
         assert 0 < row.sentence < row.paragraph < 1  # who finds the sentence finds its paragraph
@@ -50,7 +50,7 @@ def test_the_benchmark_writes_what_the_package_has():
 
 def test_in_words():
     row = MEASURED[4]._replace(
-        source="90 cited figures of 3 publishers", kept=0.55, sentence=0.618, sentence_range=(0.592, 0.717),
+        source="90 cited figures of 3 publishers", coverage=0.55, sentence=0.618, sentence_range=(0.592, 0.717),
         paragraph=0.832, paragraph_range=(0.73, 0.99),
     )  # fmt: skip
     assert row.words.replace("\u00a0", " ") == (

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from iconotext.decide.combine import weigh_evidence
 from iconotext.errors import SettingError
 from iconotext.evidence.habit import (
-    GIVEN,
+    NAMED_HABITS,
     STRENGTH,
     Habit,
     PlaceEvidence,
@@ -151,19 +151,19 @@ def test_probabilities_of_a_column_sum_to_one_whatever_the_order_of_documents():
     assert one.digest != Habit().digest
 
 
-@pytest.mark.parametrize("name", sorted(GIVEN))
+@pytest.mark.parametrize("name", sorted(NAMED_HABITS))
 def test_a_given_habit_stands_for_all_inference(name: str):
     document = guide("d", above=name != "above")  # the evidence says something else
-    probability = probability_of(document, told(document, 1.0), Habit(given=name))
+    probability = probability_of(document, told(document, 1.0), Habit(name=name))
     numbers = place_numbers(document)
     if name != "inside":  # there is no such place here
         for i, j in itertools.product(range(1, 5), range(1, 5)):
-            assert (probability[i, j] > 0.01) <= (numbers[i, j] in GIVEN[name])
+            assert (probability[i, j] > 0.01) <= (numbers[i, j] in NAMED_HABITS[name])
 
 
 def test_an_unknown_habit_is_an_error():
     with pytest.raises(SettingError, match="no habit 'beside'; there are above, below, inside"):
-        Habit(given="beside")
+        Habit(name="beside")
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_a_guide_whose_pictures_stand_on_one_side_of_their_steps_is_linked_right
     guide = build_guide(side)
     confidence = weigh_evidence(guide, None, encode, evidence=["caption", "layout"]).confidence
     assert (confidence.argmax(axis=0) // 2).tolist() == list(range(len(STEPS)))
-    given = weigh_evidence(guide, None, encode, evidence=["layout"], habit=Habit(given=side)).confidence
+    given = weigh_evidence(guide, None, encode, evidence=["layout"], habit=Habit(name=side)).confidence
     assert (given.argmax(axis=0) // 2).tolist() == list(range(len(STEPS)))
 
 
@@ -328,6 +328,6 @@ def told_by(document: Document, sentence_of: Callable[[int], int]) -> PlaceEvide
     return place_evidence(places([document]), log_odds.ravel())
 
 
-@pytest.mark.parametrize("name", sorted(GIVEN))
+@pytest.mark.parametrize("name", sorted(NAMED_HABITS))
 def test_a_given_habit_leaves_pictures_that_open_a_section_in_it(name: str):
-    assert linked(page("# Floor", FLOOR, "# Roof", "!", ROOF), Habit(given=name)) == [ROOF]
+    assert linked(page("# Floor", FLOOR, "# Roof", "!", ROOF), Habit(name=name)) == [ROOF]

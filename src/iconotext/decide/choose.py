@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from iconotext.encoders.relation_model import RelationModel
     from iconotext.types import FloatMatrix
 
-_NEVER = 1e-9  # smallest weight of "no sentence" for an image: an impossible order must not divide by 0
+_NEVER = 1e-9  # smallest probability of no sentence for an image, so that an impossible order does not divide by 0
 
 Selection = Literal["top-k", "best", "order", "assignment", "threshold"]
 
@@ -70,12 +70,12 @@ def assignment(confidence: FloatMatrix, *, k: int = 3, min_confidence: float = 0
 def in_order(confidence: FloatMatrix, *, step_back: float = STEP_BACK) -> FloatMatrix:
     """Adjust the confidences for documents in which images follow the order of their sentences.
 
-    A hidden Markov model: each image takes a sentence, or none, by its confidences; an image that takes an earlier
-    sentence than the last one that took any has a factor of ``step_back``. Solved exactly, with forward-backward sums.
-    The prior probability that images follow the order is one half; the confidences update it.
+    The model is a hidden Markov model: each image takes a sentence or none, by its confidences, with the factor
+    ``step_back`` if the sentence stands before that of the last image that took one. The sums over all sequences are
+    exact. The prior probability of the order is one half; the confidences update it.
 
     Args:
-        confidence: (S, V), sentences and images in reading order; what a column lacks to 1 is for no sentence.
+        confidence: (S, V), sentences and images in reading order; no sentence has the rest of a column up to 1.
         step_back: Above 0, at most 1; 1 changes nothing.
 
     Returns:
@@ -83,32 +83,32 @@ def in_order(confidence: FloatMatrix, *, step_back: float = STEP_BACK) -> FloatM
     """
     if confidence.size == 0:
         return confidence
-    own = np.vstack([np.zeros(confidence.shape[1]), confidence.astype(np.float64)])  # row 0: before any sentence
-    level = np.vstack([np.zeros(confidence.shape[1]), np.broadcast_to(own[1:].mean(axis=0), confidence.shape)])
-    none = np.maximum(1.0 - own.sum(axis=0), _NEVER)
-    reached, evidence = _forward(own, none, step_back)
-    against = _forward(level, none, step_back)[1] + np.log(own.sum(axis=0) + none).sum()
-    posterior = 1.0 / (1.0 + np.exp(np.clip(against - evidence, -700, 700)))
-    ordered, after = np.zeros(confidence.shape, np.float32), np.ones(len(own))
+    emission = np.vstack([np.zeros(confidence.shape[1]), confidence.astype(np.float64)])  # row 0: before any sentence
+    uniform = np.vstack([np.zeros(confidence.shape[1]), np.broadcast_to(emission[1:].mean(axis=0), confidence.shape)])
+    null = np.maximum(1.0 - emission.sum(axis=0), _NEVER)
+    reached, log_ordered = _forward(emission, null, step_back)
+    log_unordered = _forward(uniform, null, step_back)[1] + np.log(emission.sum(axis=0) + null).sum()
+    posterior = 1.0 / (1.0 + np.exp(np.clip(log_unordered - log_ordered, -700, 700)))
+    ordered, after = np.zeros(confidence.shape, np.float32), np.ones(len(emission))
     for j in reversed(range(confidence.shape[1])):
-        taken = own[:, j] * _stepped(reached[j], step_back) * after
-        ordered[:, j] = (taken / (taken.sum() + none[j] * (reached[j] @ after)))[1:]
-        after = _stepped((own[:, j] * after)[::-1], step_back)[::-1] + none[j] * after
+        mass = emission[:, j] * _stepped(reached[j], step_back) * after
+        ordered[:, j] = (mass / (mass.sum() + null[j] * (reached[j] @ after)))[1:]
+        after = _stepped((emission[:, j] * after)[::-1], step_back)[::-1] + null[j] * after
         after /= after.max()
     mixed: FloatMatrix = np.float32(posterior) * ordered + np.float32(1.0 - posterior) * confidence
     return mixed
 
 
 def _forward(
-    own: NDArray[np.float64], none: NDArray[np.float64], step_back: float
+    emission: NDArray[np.float64], null: NDArray[np.float64], step_back: float
 ) -> tuple[list[NDArray[np.float64]], float]:
-    """Run the forward pass; return the mass before every image, scaled to sum 1, and the log of the total mass."""
+    """Run the forward pass; return the (S + 1,) mass before every image, with sum 1, and the log of the total mass."""
     reached, total = [], 0.0
-    before = np.zeros(len(own))
+    before = np.zeros(len(emission))
     before[0] = 1.0
-    for j in range(own.shape[1]):
+    for j in range(emission.shape[1]):
         reached.append(before)
-        before = own[:, j] * _stepped(before, step_back) + none[j] * before
+        before = emission[:, j] * _stepped(before, step_back) + null[j] * before
         total += float(np.log(before.sum()))
         before = before / before.sum()
     return reached, total
@@ -170,8 +170,9 @@ def choose_links(
     if min_confidence is not None and not 0.0 <= min_confidence <= 1.0:
         raise SettingError(f"min_confidence is {min_confidence}, it must be between 0 and 1")
     if min_confidence is None:
-        silent = all(not matrix.any() for kind, matrix in combination.contributions.items() if kind not in ADDED)
-        ranking = "picture" in combination.contributions and silent and select != "threshold"
+        by_kind = combination.contributions
+        without_others = all(not matrix.any() for kind, matrix in by_kind.items() if kind not in ADDED)
+        ranking = "picture" in by_kind and without_others and select != "threshold"
         min_confidence = 0.0 if ranking else MIN_CONFIDENCE
     takes_part = np.array([image.problem is None for image in document.images], dtype=np.bool_)
     if select == "order":
@@ -189,22 +190,23 @@ def choose_links(
     return LinkedDocument(document, tuple(links), combination.score, model)
 
 
-def _links(odds: Combination, cells: tuple[NDArray[np.intp], ...], blocks: NDArray[np.int64] | None) -> list[Link]:
+def _links(weighed: Combination, cells: tuple[NDArray[np.intp], ...], blocks: NDArray[np.int64] | None) -> list[Link]:
     i, j = cells
     if not len(i):
         return []
-    contributions = np.array([matrix[i, j] for matrix in odds.contributions.values()]).reshape(-1, len(i)).T.tolist()
+    rows = np.array([matrix[i, j] for matrix in weighed.contributions.values()]).reshape(-1, len(i)).T.tolist()
+    contributions = [dict(zip(weighed.contributions, row, strict=True)) for row in rows]
     paragraphs: list[Any] = [None] * len(i)
     if blocks is not None:
         same = (blocks[i][:, None] == blocks).astype(np.float32)  # (links, S)
-        paragraphs = np.minimum((same * odds.share.T[j]).sum(axis=1), 1.0).tolist()
+        paragraphs = np.minimum((same * weighed.share.T[j]).sum(axis=1), 1.0).tolist()
     links = [
-        Link(sentence, image, score, confidence, dict(zip(odds.contributions, own, strict=True)), paragraph=paragraph)
-        for sentence, image, score, confidence, own, paragraph in zip(
+        Link(sentence, image, score, confidence, by_kind, paragraph=paragraph)
+        for sentence, image, score, confidence, by_kind, paragraph in zip(
             i.tolist(),
             j.tolist(),
-            odds.score[i, j].tolist(),
-            odds.confidence[i, j].tolist(),
+            weighed.score[i, j].tolist(),
+            weighed.confidence[i, j].tolist(),
             contributions,
             paragraphs,
             strict=True,
@@ -232,25 +234,25 @@ def with_relations(
         return [linked for linked, _ in documents]
     text_logits = model.text_logits(list(rows))
     image_row_of, image_logits = _pictures(documents, model)
-    text_rows = [rows[text] for some in texts for text in some]
+    text_rows = [rows[text] for sentence_texts in texts for text in sentence_texts]
     image_rows = [
         image_row_of.get((number, link.image), -1)
-        for number, ((linked, _), some) in enumerate(zip(documents, texts, strict=True))
-        if some
+        for number, ((linked, _), sentence_texts) in enumerate(zip(documents, texts, strict=True))
+        if sentence_texts
         for link in linked.links
     ]
     logits = (text_logits[text_rows] + image_logits[image_rows]).astype(np.float64)
     probabilities = iter((1 / (1 + np.exp(-logits))).tolist())
     return [
-        _related(linked, model.relations, probabilities) if some else linked
-        for (linked, _), some in zip(documents, texts, strict=True)
+        _related(linked, model.relations, probabilities) if sentence_texts else linked
+        for (linked, _), sentence_texts in zip(documents, texts, strict=True)
     ]
 
 
 def _texts(linked: LinkedDocument) -> list[str]:
     """Return the sentence of each link; an empty list if the model does not know the document's language."""
-    known = linked.document.language == LANGUAGE
-    return [linked.document.sentences[link.sentence].text for link in linked.links] if known else []
+    is_english = linked.document.language == LANGUAGE
+    return [linked.document.sentences[link.sentence].text for link in linked.links] if is_english else []
 
 
 def _pictures(

@@ -1,34 +1,34 @@
 """The combination of all kinds of evidence into one probability for each pair of sentence and image.
 
-``weigh`` combines the evidence of documents and their authors' habits; ``combine`` does so without habits, and
+``weigh`` combines the evidence of documents and the habits of their authors; ``combine`` does so without habits, and
 ``load_coefficients`` reads the fitted weights.
 
 For every image the model chooses among the sentences and a null option, 'none of them':
 
     P(sentence i | image j) = exp(s_ij) / (exp(null) + sum over k of exp(s_kj)),   s_ij = sum over kinds of w . x_ij
 
-This is a conditional logistic regression. Unlike one yes-or-no question per cell it models that sentences compete for
-an image, so its probabilities stay calibrated in documents of any length. The probabilities of an image's sentences and
-of the null option sum to 1. The weights are fitted by ``benchmarks/evidence.py``: one set for caption alone, one for
-layout alone and one for both, since either may be switched off or missing (an image without any text is judged without
-captions). An image that comes from another document with its context is judged by this instead, with weights from
-``benchmarks/place.py``.
+This is a conditional logistic regression. Unlike a yes-or-no question for each cell it models that sentences compete
+for an image, so its probabilities stay calibrated in documents of any length. The probabilities of an image's sentences
+and of the null option sum to 1. ``benchmarks/evidence.py`` fits one set of weights for caption alone, one for layout
+alone and one for both, since either kind may be switched off or missing (an image without any text has no caption
+evidence). An image that comes from another document with its context is linked by this context instead, with weights
+from ``benchmarks/place.py``.
 
-Picture and OCR evidence (``ADDED``) are kept out of these sets, whose number they would multiply: their weights are
+Picture and OCR evidence (``ADDED``) have no part in these sets, whose number they would multiply: their weights are
 fitted on top of the other kinds. An image that belongs to no sentence should be equally similar to all sentences; so a
 sentence's odds against the null option are its odds against the mean of all sentences. An image without words is
-judged as if OCR evidence were off. Kinds of other packages are added likewise, with the weights that they state.
+linked as if OCR evidence were off. Kinds of other packages are added likewise, with the weights that they state.
 
-Captions may say nothing: they may be in another language than the text, or name files. ``silent_share`` infers for how
-many captions of a collection this holds, without labels, and the odds by the caption become
+Some captions say nothing about the text: they are in another language, or name files. ``silent_share`` infers the share
+of such captions in a collection, without labels, and the odds by the caption become
 
     (1 - silent) exp(w . x_i) + silent * exp(even)
 
-where ``even`` leaves a sentence as probable as it is without captions. So captions that cannot be trusted no longer
-outvote the layout without bound.
+where ``even`` leaves a sentence as probable as it is without captions. This bounds the weight of such captions against
+the layout.
 
-What the weights are sure of, they overrate on publishers that they were not fitted on. So a probability p by the
-softmax is stated as a confidence of p - ``OVERRATED`` p ** 4; the order of the sentences stays as it is.
+On publishers that were not in the fit, high probabilities are too high. So a probability p of the softmax is reported
+as the confidence p - ``OVERRATED`` p ** 4, which does not change the order of the sentences.
 
 Reference weights are not fitted, since the labels of the fit come from references; they follow from how often
 references are right.
@@ -75,10 +75,10 @@ ADDED: tuple[Evidence, ...] = tuple(kind.name for kind in EVIDENCE_KINDS if kind
 """The kinds whose log-odds are added to those of any fitted combination."""
 
 NOWHERE = 0.25
-"""Assumed ratio of images that belong to no sentence to images that belong to one, if no fitted kind speaks."""
+"""Assumed ratio of images that belong to no sentence to images that belong to one, if there is no fitted evidence."""
 
 EXPLICIT_PRECISION = 0.97
-"""Share of explicit references that are right. All 17 in the three original textbook pages are; 17 prove no more."""
+"""Share of explicit references that are right. All 17 in the three original textbook pages are; 17 show no more."""
 
 # Explicit: log-odds of its precision minus those of the share of cells that are links, 1 in 150 sentences.
 # Pointing words ('the photo above') mean the nearest image, which layout alone gets right in some 3 of 10 cases;
@@ -87,18 +87,18 @@ REFERENCE_WEIGHTS: Mapping[float, float] = {EXPLICIT: 8.5, DIRECTED: 2.2, VAGUE:
 """Log-odds that each strength of reference adds."""
 
 OVERRATED = 0.2
-"""Share of the sentences of which the weights are wholly sure that are wrong, on publishers that they never saw.
+"""Share of the sentences with a probability of 1 that are wrong, on publishers that were left out of the fit.
 
-``benchmarks/confidence.py`` fits it without each class of publishers; a number above 0.25 would change the order.
+``benchmarks/confidence.py`` fits it; above 0.25 the order of sentences would change.
 """
 
 PRIOR_CAPTIONS = 50
-"""Captions that the belief that captions are as informative as those of the fit counts for, in ``silent_share``."""
+"""Weight, in captions, of the prior assumption of ``silent_share`` that no caption is silent."""
 
 LONG = 12
-"""Sentences from which images that all stand before or after them are no longer said to be near any of them."""
+"""Number of sentences from which the layout does not count if all images stand before or after the text."""
 
-_NOTHING = 10.0  # the null option's log-odds where no fitted kind speaks: only a reference can make a link then
+_NOTHING = 10.0  # log-odds of the null option without evidence of a fitted kind: only a reference can make a link
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +123,8 @@ class Combination:
         score: (S, V) float32: the cosine if pictures are the only evidence, else the confidence.
         confidence: (S, V) float32, 0 to 1, probability that the cell is a link. A column sums to at most 1, unless
             several sentences cite the image explicitly: all of them can be right.
-        share: (S, V) float32, the same without ``OVERRATED``; its sum over a paragraph is the paragraph's probability,
-            since most paragraphs are right even where the sentence is wrong.
+        share: (S, V) float32, the same without the correction by ``OVERRATED``; its sum over a paragraph is the
+            paragraph's probability, since most paragraphs are right even where the sentence is wrong.
     """
 
     contributions: dict[Evidence, FloatMatrix]
@@ -158,15 +158,15 @@ def combine(
     silent: Sequence[float] | None = None,
 ) -> list[Combination]:
     """Combine the evidence of each document; ``silent`` is the share of silent captions in the collection of each."""
-    for each in evidence:
-        _check(each)
+    for item in evidence:
+        _check(item)
     combinations = [
         Combination(
-            {kind: np.zeros(each.shape, np.float32) for kind in kinds_of(each)}, *np.zeros((3, *each.shape), np.float32)
+            {kind: np.zeros(item.shape, np.float32) for kind in kinds_of(item)}, *np.zeros((3, *item.shape), np.float32)
         )
-        for each in evidence
+        for item in evidence
     ]
-    numbers = [number for number, each in enumerate(evidence) if each.shape[0] and each.shape[1]]
+    numbers = [number for number, item in enumerate(evidence) if item.shape[0] and item.shape[1]]
     if numbers:
         shares = [silent[number] if silent else 0.0 for number in numbers]
         full = _combined([evidence[number] for number in numbers], coefficients or load_coefficients(), shares)
@@ -175,23 +175,23 @@ def combine(
     return combinations
 
 
-def _check(each: DocumentEvidence) -> None:
+def _check(item: DocumentEvidence) -> None:
     for name, matrix in [
-        *((next(iter(columns)), columns[next(iter(columns))]) for columns in each.features.values() if columns),
-        ("reference", each.reference),
-        ("similarity", each.similarity),
+        *((next(iter(columns)), columns[next(iter(columns))]) for columns in item.features.values() if columns),
+        ("reference", item.reference),
+        ("similarity", item.similarity),
     ]:
-        if matrix is not None and matrix.shape != each.shape:
-            raise ShapeError(f"{name} has the shape {matrix.shape}, the document {each.shape} (sentences, images)")
+        if matrix is not None and matrix.shape != item.shape:
+            raise ShapeError(f"{name} has the shape {matrix.shape}, the document {item.shape} (sentences, images)")
 
 
 def _combined(
     evidence: Sequence[DocumentEvidence], coefficients: Mapping[str, Coefficients], silent: Sequence[float]
 ) -> list[Combination]:
     """Combine the evidence of documents that all have sentences and images."""
-    cells = Cells(*np.array([each.shape for each in evidence]).T)
+    cells = Cells(*np.array([item.shape for item in evidence]).T)
     odds, null = _fitted(cells, evidence, coefficients, silent)
-    kinds = [kind for each in evidence for kind in kinds_of(each) if kind not in (*FITTED, "reference")]
+    kinds = [kind for item in evidence for kind in kinds_of(item) if kind not in (*FITTED, "reference")]
     for kind in dict.fromkeys(kinds):
         if kind in ADDED:
             odds[kind] = _against_mean(cells, _weighed(cells, evidence, kind, coefficients[kind]))
@@ -199,24 +199,24 @@ def _combined(
             odds[kind] = _weighed(cells, evidence, kind, stated_weight(kind))
         alone = (null == _NOTHING) & (cells.image_sums(odds[kind] != 0) > 0)
         null[alone] = np.log(cells.sentences * NOWHERE)[cells.of_image[alone]]
-    reference = cells.joined([each.reference for each in evidence])
+    reference = cells.joined([item.reference for item in evidence])
     odds["reference"] = _reference_weight(reference)
     log_odds = -null[cells.image]
-    for own in odds.values():
-        log_odds += own
+    for summand in odds.values():
+        log_odds += summand
     share = _share(cells, log_odds)
     confidence = share - np.float32(OVERRATED) * share**4
     explicit = reference >= EXPLICIT
     for probability in (share, confidence):
         probability[explicit] = 1 - (1 - probability[explicit]) * np.float32(1 - EXPLICIT_PRECISION)
     matrices = {kind: cells.matrices(values) for kind, values in odds.items()}
+    confidences, shares = cells.matrices(confidence), cells.matrices(share)
     combinations = []
-    both = zip(cells.matrices(confidence), cells.matrices(share), strict=True)
-    for number, (each, (sure, surer)) in enumerate(zip(evidence, both, strict=True)):
-        kinds = kinds_of(each)
-        cosines = each.similarity if kinds == ["picture"] else None
+    for number, item in enumerate(evidence):
+        kinds = kinds_of(item)
+        score = confidences[number] if kinds != ["picture"] or item.similarity is None else item.similarity
         contributions = {kind: matrices[kind][number] for kind in kinds}
-        combinations.append(Combination(contributions, sure if cosines is None else cosines, sure, surer))
+        combinations.append(Combination(contributions, score, confidences[number], shares[number]))
     return combinations
 
 
@@ -241,9 +241,9 @@ def _fitted(
         for kind in kinds:
             np.copyto(odds[kind], _weighed(cells, evidence, kind, entry), where=chosen[cells.image])
         if "caption" in kinds and any(silent):
-            others = subset_name([kind for kind in kinds if kind != "caption"])
+            without_caption = subset_name([kind for kind in kinds if kind != "caption"])
             alone = np.log(cells.sentences * NOWHERE)[cells.of_image]
-            even = entry.null - (coefficients[others].null if others else alone[cells.image])
+            even = entry.null - (coefficients[without_caption].null if without_caption else alone[cells.image])
             np.copyto(
                 odds["caption"],
                 _mixed(odds["caption"], np.array(silent)[cells.of_image][cells.image], even),
@@ -256,10 +256,10 @@ def _by_subset(
     cells: Cells, evidence: Sequence[DocumentEvidence]
 ) -> list[tuple[NDArray[np.bool_], tuple[Evidence, ...]]]:
     """Group the images by the weights that apply: for each group an (images,) mask, and the kinds of the weights."""
-    takes_part = [np.array([bool(each.features.get(kind)) for each in evidence])[cells.of_image] for kind in FITTED]
+    takes_part = [np.array([bool(item.features.get(kind)) for item in evidence])[cells.of_image] for kind in FITTED]
     caption, layout, context = takes_part
-    caption &= np.concatenate([_compared(each) for each in evidence])
-    context &= np.array([bool(image.context) for each in evidence for image in each.sound.images])
+    caption &= np.concatenate([_compared(item) for item in evidence])
+    context &= np.array([bool(image.context) for item in evidence for image in item.sound.images])
     # An image from elsewhere has no place of its own in the text, and its caption is part of its context.
     layout &= ~context
     caption &= ~context
@@ -270,16 +270,16 @@ def _by_subset(
     ]
 
 
-def _compared(each: DocumentEvidence) -> NDArray[np.bool_]:
+def _compared(item: DocumentEvidence) -> NDArray[np.bool_]:
     """Return (U,) whether an image has a text that was compared with the sentences: its features are not all 0."""
-    features = each.features.get("caption")
-    some = Columns.of(features).block.any(axis=(0, 2)) if features else False
-    return images_with_text(each.sound) & some
+    features = item.features.get("caption")
+    has_features = Columns.of(features).block.any(axis=(0, 2)) if features else False
+    return images_with_text(item.sound) & has_features
 
 
 def _weighed(cells: Cells, evidence: Sequence[DocumentEvidence], kind: Evidence, entry: Coefficients) -> FloatMatrix:
     """Return (cells,) the weighted sum of the features of a kind."""
-    columns = [Columns.of(features) if (features := each.features.get(kind)) else None for each in evidence]
+    columns = [Columns.of(features) if (features := item.features.get(kind)) else None for item in evidence]
     return cells.summed(columns, entry.weights)
 
 
@@ -292,8 +292,8 @@ def _reference_weight(reference: FloatMatrix) -> FloatMatrix:
 
 def _against_mean(cells: Cells, log_odds: FloatMatrix) -> FloatMatrix:
     """Return the log-odds of each cell against its image's mean odds; 0 for an image whose log-odds are all 0."""
-    # Among cited figures, "the picture has words" and "it has a sentence" are one fact. Against the mean, the words say
-    # only which sentence it is, and nothing for or against the null option.
+    # The fit has only cited figures, so every picture with words has a sentence there. Relative to the mean odds, words
+    # say only which sentence it is, and nothing for or against the null option.
     top = cells.image_tops(log_odds)
     mean = np.log(cells.image_means(np.exp(log_odds - top[cells.image])))
     return np.asarray(log_odds - (top + mean)[cells.image], np.float32)
@@ -305,8 +305,8 @@ def _mixed(log_odds: FloatMatrix, silent: NDArray[np.float64], even: FloatMatrix
     Args:
         even: Log-odds that leave a cell as probable as it is without this kind.
     """
-    own = log_odds + np.log1p(-np.minimum(silent, 1 - 1e-9))
-    mixed = np.logaddexp(own, np.log(np.maximum(silent, 1e-300)) + even)
+    informative = log_odds + np.log1p(-np.minimum(silent, 1 - 1e-9))
+    mixed = np.logaddexp(informative, np.log(np.maximum(silent, 1e-300)) + even)
     return np.where(silent > 0, mixed, log_odds).astype(np.float32)
 
 
@@ -316,43 +316,43 @@ def caption_matches(
     """Return for each document how well its sentences match the captions: log of the mean odds of a sentence.
 
     Returns:
-        (U,) for the U images without a problem; nan for an image without a text, or with that of an image before it, as
-        placeholders have ("logo text"), and for a document without sentences.
+        (U,) for the U images without a problem; nan for an image without a text or with the text of an earlier image,
+        often a placeholder ("logo text"), and for all images of a document without sentences.
     """
     entry = (coefficients or load_coefficients())[subset_name(["caption"])]
-    matches = [np.full(each.shape[1], np.nan) for each in evidence]
-    for number, each in enumerate(evidence):
-        if each.shape[0] and each.features.get("caption"):
-            cells = Cells(*np.array([each.shape]).T)
-            log_odds = _weighed(cells, [each], "caption", entry).astype(np.float64)
+    matches = [np.full(item.shape[1], np.nan) for item in evidence]
+    for number, item in enumerate(evidence):
+        if item.shape[0] and item.features.get("caption"):
+            cells = Cells(*np.array([item.shape]).T)
+            log_odds = _weighed(cells, [item], "caption", entry).astype(np.float64)
             top = cells.image_tops(log_odds)
             match = top + np.log(cells.image_means(np.exp(log_odds - top[cells.image])))
-            texts = [compared_text(image) for image in each.sound.images]
+            texts = [compared_text(image) for image in item.sound.images]
             first = {text: j for j, text in reversed(list(enumerate(texts)))}
             new = np.array([bool(text) and first[text] == j for j, text in enumerate(texts)], np.bool_)
-            matches[number] = np.where(new & _compared(each), match, np.nan)
+            matches[number] = np.where(new & _compared(item), match, np.nan)
     return matches
 
 
-def silent_share(own: NDArray[np.float64], decoys: NDArray[np.float64]) -> float:
+def silent_share(matches: NDArray[np.float64], decoys: NDArray[np.float64]) -> float:
     """Infer which share of a collection's captions says nothing about the sentences, without labels.
 
-    A caption that says nothing matches its own document as well as a caption of another document would, so half of such
-    captions match worse than the median decoy, and hardly any other does (Storey 2002, A direct approach to false
-    discovery rates, with the tail at 1/2). Twice that share is taken, since a caption may match the document and yet
-    no sentence of it. The result is drawn to 0 with the weight of ``PRIOR_CAPTIONS`` captions.
+    A caption that says nothing matches its own document as well as a decoy, a caption of another document. So half of
+    such captions match worse than the median decoy, and hardly any other caption does (Storey 2002, A direct approach
+    to false discovery rates, with the tail at 1/2). The share that follows is doubled, since a caption may match the
+    document and yet none of its sentences, and drawn to 0 with the weight of ``PRIOR_CAPTIONS`` captions.
 
     Args:
-        own: (n,) ``caption_matches`` of the captions with their documents; nan is left out.
-        decoys: (m,) those of the captions of other documents of the collection.
+        matches: (n,) ``caption_matches`` of the captions with their documents; nan is left out.
+        decoys: (m,) ``caption_matches`` of the documents with captions of other documents of the collection.
 
     Returns:
         0 to 1; 0 where there is nothing to compare with.
     """
-    own, decoys = own[~np.isnan(own)], decoys[~np.isnan(decoys)]
-    if not len(own) or not len(decoys):
+    matches, decoys = matches[~np.isnan(matches)], decoys[~np.isnan(decoys)]
+    if not len(matches) or not len(decoys):
         return 0.0
-    silent = 2 * float((own <= np.median(decoys)).sum()) / (len(own) + PRIOR_CAPTIONS)
+    silent = 2 * float((matches <= np.median(decoys)).sum()) / (len(matches) + PRIOR_CAPTIONS)
     return min(2 * silent, 1.0)
 
 
@@ -401,18 +401,18 @@ def weigh(
     evidence: Collection[Evidence] = EVIDENCE,
     coefficients: Mapping[str, Coefficients] | None = None,
 ) -> list[Combination]:
-    """Weigh the evidence of each document; ``evidence`` may leave out kinds; see ``weigh_evidence``."""
-    chosen = [each.only(evidence) for each in gathered]
-    placed = [n for n, each in enumerate(chosen) if "layout" in evidence and has_places(each.sound)]
+    """Weigh the evidence of each document with its habit; kinds that ``evidence`` does not name are left out."""
+    chosen = [item.only(evidence) for item in gathered]
+    placed = [n for n, item in enumerate(chosen) if "layout" in evidence and has_places(item.sound)]
     silent = [habit.silent for habit in habits]
     if placed:
         documents, own_habits = [chosen[n].sound for n in placed], [habits[n] for n in placed]
         place = places(documents)
         places_of_images = [
             judged_evidence(
-                document, where.mixed(habit.silent), habit.judged.get(document.id, {}), chosen[n].numbers.tolist()
+                document, likely.mixed(habit.silent), habit.judged.get(document.id, {}), chosen[n].numbers.tolist()
             )
-            for n, document, where, habit in zip(
+            for n, document, likely, habit in zip(
                 placed,
                 documents,
                 _places([chosen[n] for n in placed], place, coefficients),
@@ -424,12 +424,12 @@ def weigh(
             chosen[n] = replace(chosen[n], features={**chosen[n].features, "layout": columns})
     return [
         Combination(
-            {kind: _spread(matrix, each) for kind, matrix in weighed.contributions.items()},
-            _spread(weighed.score, each),
-            _spread(weighed.confidence, each),
-            _spread(weighed.share, each),
+            {kind: _spread(matrix, item) for kind, matrix in weighed.contributions.items()},
+            _spread(weighed.score, item),
+            _spread(weighed.confidence, item),
+            _spread(weighed.share, item),
         )
-        for weighed, each in zip(combine(chosen, coefficients, silent), gathered, strict=True)
+        for weighed, item in zip(combine(chosen, coefficients, silent), gathered, strict=True)
     ]
 
 
@@ -445,12 +445,12 @@ def places_by_evidence(
         The input for inferring a habit; None for a document without layout, sentences or usable images.
     """
     by_document: list[PlaceEvidence | None] = [None] * len(gathered)
-    placed = [n for n, each in enumerate(gathered) if has_places(each.sound)]
+    placed = [n for n, item in enumerate(gathered) if has_places(item.sound)]
     if placed:
         place = places([gathered[n].sound for n in placed])
         inferred = _places([gathered[n].only(evidence) for n in placed], place, coefficients)
-        for n, where in zip(placed, inferred, strict=True):
-            by_document[n] = where
+        for n, likely in zip(placed, inferred, strict=True):
+            by_document[n] = likely
     return by_document
 
 
@@ -459,8 +459,8 @@ def _places(
 ) -> list[PlaceEvidence]:
     weighed = combine(evidence, coefficients)
     log_odds = [
-        sum(each.contributions.values(), np.zeros(of.shape, np.float32))
-        for each, of in zip(weighed, evidence, strict=True)
+        sum(combination.contributions.values(), np.zeros(item.shape, np.float32))
+        for combination, item in zip(weighed, evidence, strict=True)
     ]
     joined = place_evidence(place, place.cells.joined(log_odds))
     ends = np.cumsum(place.cells.images)[:-1]
@@ -482,8 +482,8 @@ def layouts(
 def has_places(document: Document) -> bool:
     """Return whether the layout of the document says where its images belong.
 
-    It does not where the document has none, or where it is long and all images stand before its text or after it, as
-    galleries do and the results of many converters: their places then say nothing about single sentences.
+    It does not if the document has no layout, or if it is long and all its images stand before or after the text, as in
+    galleries and in the output of many converters: their places then say nothing about single sentences.
     """
     count = len(document.sentences)
     if not (count and document.images and document.has_layout):
@@ -496,11 +496,11 @@ def images_with_text(document: Document) -> NDArray[np.bool_]:
     return np.array([bool(texts_of(image)) for image in document.images], dtype=np.bool_)
 
 
-def _spread(matrix: FloatMatrix, of: DocumentEvidence) -> FloatMatrix:
-    """Put the columns of the sound images back to their numbers; the columns of the other images are 0."""
-    images = len(of.document.images)
-    if len(of.numbers) == images:
+def _spread(matrix: FloatMatrix, item: DocumentEvidence) -> FloatMatrix:
+    """Return the matrix with a column for every image of the document, 0 for an image with a problem."""
+    images = len(item.document.images)
+    if len(item.numbers) == images:
         return matrix
     spread = np.zeros((len(matrix), images), dtype=np.float32)
-    spread[:, of.numbers] = matrix
+    spread[:, item.numbers] = matrix
     return spread

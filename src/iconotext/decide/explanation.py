@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 MOST_WORDS = 128
-"""Only the first words of a sentence are tried, at most this many; text encoders do not read much further."""
+"""Number of words of a sentence that are left out in turn; text encoders do not read much further."""
 
 BATCH_TEXTS = 1024
-"""Sentences with a word left out that are encoded together."""
+"""Number of texts that are encoded together: sentences without a word."""
 
 WINDOW = 2
 """Side, in grid cells, of the square that is left out; it moves by one cell. The cells found with 2 carry as much of
@@ -103,8 +103,8 @@ def explain_links(
 ) -> list[Explanation]:
     """Explain the links of one document.
 
-    The trials of an image are used for all its links, as are those of a sentence. At a time, one image is encoded, or
-    ``BATCH_TEXTS`` texts (or all trials of one sentence).
+    The trials of an image serve all its links, and so do those of a sentence. At most one image, ``BATCH_TEXTS`` texts
+    or the trials of one sentence are encoded at a time.
 
     Args:
         image_vectors: Number of each linked image to its (D,) vector in the space of the sentences.
@@ -121,10 +121,10 @@ def explain_links(
             scores = encoded @ image_vectors[links[n].image]
             words[n] = [(*span, float(fall)) for span, fall in zip(spans, scores[0] - scores[1:], strict=True)]
     regions: dict[int, list[tuple[float, float, float, float, float]]] = {}
-    for image, own in sorted(by_image.items()):
+    for image, numbers in sorted(by_image.items()):
         picture = coverable(image)
-        weights = _region_weights(picture, np.stack([vectors[links[n].sentence] for n in own])) if picture else None
-        for row, n in enumerate(own):
+        weights = _region_weights(picture, np.stack([vectors[links[n].sentence] for n in numbers])) if picture else None
+        for row, n in enumerate(numbers):
             regions[n] = []
             if picture is not None and weights is not None:
                 boxes = picture.boxes.tolist()
@@ -146,11 +146,11 @@ def _word_trials(
 ) -> Iterator[tuple[int, list[Span], FloatMatrix]]:
     """Yield the number, the words and the (1 + words, D) vectors of each sentence: whole, then without each word."""
     spans = {i: word_spans(texts[i])[:MOST_WORDS] for i in sentences}
-    for some in _batches([(i, 1 + len(spans[i])) for i in sentences]):
-        trials = [trial for i in some for trial in (texts[i], *(without(texts[i], [span]) for span in spans[i]))]
-        encoded = encode(trials, [i for i in some for _ in range(1 + len(spans[i]))])
-        bounds = np.cumsum([0, *(1 + len(spans[i]) for i in some)])
-        for i, (begin, end) in zip(some, pairwise(bounds.tolist()), strict=True):
+    for batch in _batches([(i, 1 + len(spans[i])) for i in sentences]):
+        trials = [trial for i in batch for trial in (texts[i], *(without(texts[i], [span]) for span in spans[i]))]
+        encoded = encode(trials, [i for i in batch for _ in range(1 + len(spans[i]))])
+        bounds = np.cumsum([0, *(1 + len(spans[i]) for i in batch)])
+        for i, (begin, end) in zip(batch, pairwise(bounds.tolist()), strict=True):
             yield i, spans[i], encoded[begin:end]
 
 

@@ -1,6 +1,7 @@
 """How often links of a confidence are right, measured on publishers left out of the fit.
 
-``confidence.json`` has the figures, which ``benchmarks/confidence.py`` writes; ``measured_at`` returns those of one.
+``confidence.json`` has the figures, which ``benchmarks/confidence.py`` writes; ``measured_at`` returns those of one
+confidence.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ class Measured(NamedTuple):
     """How often links of at least a confidence were right, on publishers left out of the fit; shares, 0 to 1.
 
     Attributes:
-        source: What was measured, in words.
+        source: The data of the measurement, in words.
         at_least: The confidence.
-        kept: Share of the figures whose best link has it; the next shares are of these.
+        coverage: Share of the figures whose best link has at least this confidence; the next shares are of these.
         sentence: Share whose link leads to the right sentence.
         sentence_range: Lowest and highest share of a publisher.
         paragraph: Share whose link leads to the right paragraph.
@@ -28,7 +29,7 @@ class Measured(NamedTuple):
 
     source: str
     at_least: float
-    kept: float
+    coverage: float
     sentence: float
     sentence_range: tuple[float, float]
     paragraph: float
@@ -42,7 +43,7 @@ class Measured(NamedTuple):
     @property
     def figures(self) -> str:
         """Share of the figures, in percent."""
-        return percent(self.kept)
+        return percent(self.coverage)
 
     @property
     def right_sentence(self) -> str:
@@ -56,7 +57,7 @@ class Measured(NamedTuple):
 
     @property
     def words(self) -> str:
-        """All this as a sentence."""
+        """The row as a sentence."""
         sentence = _with_range(self.sentence, self.sentence_range, " by publisher")
         return (
             f"Of links of {self.confidence} or more, {sentence} led to the right sentence and {self.right_paragraph} "
@@ -65,8 +66,8 @@ class Measured(NamedTuple):
         )
 
 
-def _with_range(share: float, ends: tuple[float, float], of: str = "") -> str:
-    return f"{percent(share)} ({100 * ends[0]:.0f}–{100 * ends[1]:.0f}{of})"
+def _with_range(share: float, ends: tuple[float, float], suffix: str = "") -> str:
+    return f"{percent(share)} ({100 * ends[0]:.0f}–{100 * ends[1]:.0f}{suffix})"
 
 
 def _measured() -> tuple[Measured, ...]:
@@ -90,11 +91,11 @@ MEASURED = _measured()
 
 
 def measured_for(evidence: Collection[str]) -> tuple[Measured, ...]:
-    """Return ``MEASURED`` for links by such evidence as was measured, with captions and layout; else nothing."""
+    """Return ``MEASURED`` for evidence that includes captions and layout, as in the measurement; else nothing."""
     return MEASURED if {"caption", "layout"} <= set(evidence) else ()
 
 
 def measured_at(confidence: float, evidence: Collection[str]) -> Measured | None:
-    """Return the row of ``measured_for`` for the largest confidence up to this one, or else the first row."""
+    """Return the row of ``measured_for`` for the largest confidence up to this one, else the first; None without."""
     rows = measured_for(evidence)
     return next((row for row in reversed(rows) if row.at_least <= confidence), rows[0] if rows else None)

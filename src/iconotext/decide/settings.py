@@ -17,7 +17,7 @@ from iconotext.system.plugins import Choices
 from iconotext.types import Evidence
 
 
-def known_evidence(evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
+def ordered_evidence(evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
     """Return the kinds in the order of their table; ``ValueError`` for none, or an unknown one."""
     if not evidence:
         raise ValueError(f"name at least one of {', '.join(evidence_names())}")
@@ -76,7 +76,7 @@ class LinkSettings(BaseModel):
     """The model that predicts the coherence relations of a link's sentence and picture: ``default``, the one that
     ships; the folder of a trained one; ``none``. English only."""
 
-    _known = field_validator("evidence")(known_evidence)
+    _check_evidence = field_validator("evidence")(ordered_evidence)
 
     @field_validator("explain")
     @classmethod

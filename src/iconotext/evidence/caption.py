@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from iconotext.evidence.cells import features_of_some
+from iconotext.evidence.cells import features_of_chosen
 from iconotext.evidence.language import in_script, main_script, no_meaning
 from iconotext.evidence.layout import block_ranks
 from iconotext.evidence.reference import wording_features
@@ -47,37 +47,38 @@ def word_features(
     cells: Cells,
     ranks: Ints,
     sentences: Sequence[str],
-    *several: Sequence[str | None],
+    *text_lists: Sequence[str | None],
     english: NDArray[np.bool_] | None = None,
 ) -> list[dict[str, FloatMatrix]]:
     """Compute features of the words that a sentence and an image's text have in common.
 
-    A word's rareness is its idf in a large collection of English textbooks (``words.rareness``), its own idf that among
-    the sentences of the document. In other languages its own idf is its rareness, too, and words are compared by their
-    first letters.
+    A word's rareness is its inverse document frequency (idf) in English textbooks (``words.rareness``), its local idf
+    that among the sentences of its document. In a document that is not English the local idf replaces the rareness, and
+    words are compared by their first letters.
 
     Args:
         ranks: (sentences,) number of each sentence's block, from 0 in each document.
         english: (documents,) whether the document is English; default: all are.
-        several: Lists of texts, each with one text for every image; None for an image without.
+        text_lists: Lists of texts, each with one text for every image; None for an image without.
 
     Returns:
         For each list, name to (cells,) float32: ``count``, number of common words; ``rare``, log(1 + their total
-        rareness); ``share``, ``cover`` and ``dice``, that total over the text's, the sentence's and the mean of both;
-        ``words``, log(1 + their total own idf), words of several images counting less; ``rarest``, the largest sum of
-        rareness and own idf; ``both``, log(1 + the total of their products); ``near``, ``share`` for the sentence's
-        block; ``first``, log(1 + total over words that the sentence is the first to contain); ``pairs``, log(1 +
-        number of common pairs of neighbouring words); ``head``, ``share`` for the text's first words.
+        rareness); ``share``, ``cover`` and ``dice``, this total divided by that of the text, of the sentence and by the
+        mean of the two; ``own``, log(1 + their total local idf), where words of several images count less; ``rarest``,
+        the largest sum of rareness and local idf; ``both``, log(1 + the total of the products of these two); ``near``,
+        ``share`` for the sentence's block; ``first``, log(1 + total over words that the sentence is the first to
+        contain); ``pairs``, log(1 + number of common pairs of neighbouring words); ``head``, ``share`` for the text's
+        first words.
     """
-    known = np.ones(len(cells.sentences), np.bool_) if english is None else english
-    words = _Words.of(sentences, known[cells.of_sentence])
-    if not known.all():
-        words = words._replace(rare=_rareness(cells, words, words, cells.of_sentence, known))
+    is_english = np.ones(len(cells.sentences), np.bool_) if english is None else english
+    words = _Words.of(sentences, is_english[cells.of_sentence])
+    if not is_english.all():
+        words = words._replace(rare=_rareness(cells, words, words, cells.of_sentence, is_english))
     features = []
-    for each in several:
-        texts = _Words.of([text or "" for text in each], known[cells.of_image])
-        if not known.all():
-            texts = texts._replace(rare=_rareness(cells, words, texts, cells.of_image, known))
+    for image_texts in text_lists:
+        texts = _Words.of([text or "" for text in image_texts], is_english[cells.of_image])
+        if not is_english.all():
+            texts = texts._replace(rare=_rareness(cells, words, texts, cells.of_image, is_english))
         features.append(_features(cells, ranks, words, texts))
     return features
 
@@ -87,11 +88,11 @@ def _features(cells: Cells, ranks: Ints, words: _Words, texts: _Words) -> dict[s
     total = np.bincount(texts.stem_of, texts.rare, images) + 1e-6
     head_total = np.bincount(texts.stem_of[texts.in_head], texts.rare[texts.in_head], images) + 1e-6
     times = _times(cells.of_image[texts.stem_of], texts.stems)
-    held = _held(cells, words.stems, words.stem_of, texts.stems, texts.stem_of)
-    word, holders, starts = texts.rare[held.entry], held.lengths, np.cumsum(held.lengths) - held.lengths
-    sentences = cells.sentences[cells.of_image[texts.stem_of[held.entry]]]
+    hits = _occurrences(cells, words.stems, words.stem_of, texts.stems, texts.stem_of)
+    word, holders, starts = texts.rare[hits.entry], hits.lengths, np.cumsum(hits.lengths) - hits.lengths
+    sentences = cells.sentences[cells.of_image[texts.stem_of[hits.entry]]]
     idf = np.log1p((sentences - holders + 0.5) / (holders + 0.5))
-    at = cells.at(held.sentence, held.image)
+    at = cells.at(hits.sentence, hits.image)
 
     def summed(values: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(np.bincount(at, np.repeat(values, holders), size), np.float64)
@@ -99,15 +100,15 @@ def _features(cells: Cells, ranks: Ints, words: _Words, texts: _Words) -> dict[s
     common = summed(word)
     rarest = np.zeros(size)
     np.maximum.at(rarest, at, np.repeat(word + idf, holders))
-    # A word counts once in a block: of its cells in the block only the first.
+    # A word counts once in a block: in the first of its cells there.
     blocks = ranks[cells.first_sentence + cells.sentences - 1][cells.of_image] + 1
     first_block = np.cumsum(blocks) - blocks
-    block = first_block[held.image] + ranks[held.sentence]
+    block = first_block[hits.image] + ranks[hits.sentence]
     new = np.ones(len(block), np.bool_)
     new[1:] = block[1:] != block[:-1]
     new[starts] = True
     in_block = np.bincount(block[new], np.repeat(word, holders)[new], blocks.sum())
-    pairs = _held(cells, *words.pairs, *_once(*texts.pairs))
+    pairs = _occurrences(cells, *words.pairs, *_once(*texts.pairs))
     pair_at = cells.at(pairs.sentence, pairs.image)
     again = np.zeros(len(pair_at), np.bool_)  # a sentence may hold a pair twice
     again[1:] = pair_at[1:] == pair_at[:-1]
@@ -120,13 +121,13 @@ def _features(cells: Cells, ranks: Ints, words: _Words, texts: _Words) -> dict[s
         "share": common / totals,
         "cover": common / (weights + 1),
         "dice": 2 * common / (totals + weights + 1),
-        "own": np.log1p(summed(idf / np.sqrt(times[held.entry]))),
+        "own": np.log1p(summed(idf / np.sqrt(times[hits.entry]))),
         "rarest": rarest,
         "both": np.log1p(summed(word * idf)),
         "near": in_block[first_block[cells.image] + ranks[cells.sentence]] / totals,
         "first": np.log1p(np.bincount(at[starts], word, size)),
         "pairs": np.log1p(np.bincount(pair_at[~again], minlength=size)),
-        "head": summed(word * texts.in_head[held.entry]) / head_total[cells.image],
+        "head": summed(word * texts.in_head[hits.entry]) / head_total[cells.image],
     }
     return {name: values.astype(np.float32) for name, values in features.items()}
 
@@ -196,7 +197,9 @@ class _Words(NamedTuple):
 
     @classmethod
     def of(cls, texts: Sequence[str], english: NDArray[np.bool_]) -> _Words:
-        parsed = [_text(text) if known else _foreign_text(text) for text, known in zip(texts, english, strict=True)]
+        parsed = [
+            _text(text) if is_english else _foreign_text(text) for text, is_english in zip(texts, english, strict=True)
+        ]
         stems, rare, in_head, pairs = map(np.concatenate, zip(*parsed, strict=True))
         number = np.arange(len(parsed))
         pair_of = np.repeat(number, [len(text.pairs) for text in parsed])
@@ -204,29 +207,29 @@ class _Words(NamedTuple):
 
 
 def _rareness(
-    cells: Cells, words: _Words, some: _Words, document: Ints, english: NDArray[np.bool_]
+    cells: Cells, words: _Words, texts: _Words, document: Ints, english: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
     """Return the rareness of words; in documents that are not English their idf among the document's sentences.
 
     Args:
-        words: Those of the sentences.
-        some: Those of N texts, whose rareness is returned.
+        words: The words of the sentences.
+        texts: The words of N texts, whose rareness is returned.
         document: (N,) the document of each of these texts.
     """
-    distinct, same = np.unique(np.concatenate([words.stems, some.stems]), return_inverse=True)
-    of = document[some.stem_of]
-    held, holders = np.unique(
+    distinct, same = np.unique(np.concatenate([words.stems, texts.stems]), return_inverse=True)
+    document_of = document[texts.stem_of]
+    document_stems, holders = np.unique(
         cells.of_sentence[words.stem_of] * len(distinct) + same[: len(words.stems)], return_counts=True
     )
-    own = of * len(distinct) + same[len(words.stems) :]
-    at = np.minimum(np.searchsorted(held, own), len(held) - 1)
-    count = np.where(held[at] == own, holders[at], 0) if len(held) else np.zeros(len(own))
-    size = cells.sentences[of]
+    keys = document_of * len(distinct) + same[len(words.stems) :]
+    at = np.minimum(np.searchsorted(document_stems, keys), len(document_stems) - 1)
+    count = np.where(document_stems[at] == keys, holders[at], 0) if len(document_stems) else np.zeros(len(keys))
+    size = cells.sentences[document_of]
     idf, most = (np.log1p((size - n + 0.5) / (n + 0.5)) for n in (count, 1))
-    return np.where(english[of], some.rare, rareness("") * np.minimum(idf / most, 1))
+    return np.where(english[document_of], texts.rare, rareness("") * np.minimum(idf / most, 1))
 
 
-class _Held(NamedTuple):
+class _Occurrences(NamedTuple):
     """The occurrences of the images' words in sentences: N words occur, in M pairs (word, sentence).
 
     Attributes:
@@ -242,20 +245,20 @@ class _Held(NamedTuple):
     sentence: Ints
 
 
-def _held(cells: Cells, words: Ints, sentence: Ints, wanted: Ints, image: Ints) -> _Held:
-    distinct, same = np.unique(wanted, return_inverse=True)  # replace hashes by small numbers
+def _occurrences(cells: Cells, words: Ints, sentence: Ints, image_words: Ints, image: Ints) -> _Occurrences:
+    distinct, same = np.unique(image_words, return_inverse=True)  # replace hashes by small numbers
     places = np.minimum(np.searchsorted(distinct, words), len(distinct) - 1)
     hits = np.flatnonzero(distinct[places] == words) if len(distinct) else np.zeros(0, np.int64)
     keys = cells.of_sentence[sentence[hits]] * len(distinct) + places[hits]
     order = np.argsort(keys, kind="stable")
     keys, sentence = keys[order], sentence[hits][order]
-    own = cells.of_image[image] * len(distinct) + same
-    begin = np.searchsorted(keys, own)
-    lengths = np.searchsorted(keys, own, side="right") - begin
+    image_keys = cells.of_image[image] * len(distinct) + same
+    begin = np.searchsorted(keys, image_keys)
+    lengths = np.searchsorted(keys, image_keys, side="right") - begin
     entry = np.flatnonzero(lengths)
     begin, lengths = begin[entry], lengths[entry]
     holders = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths - begin, lengths)
-    return _Held(entry, lengths, np.repeat(image[entry], lengths), sentence[holders])
+    return _Occurrences(entry, lengths, np.repeat(image[entry], lengths), sentence[holders])
 
 
 PROBE = "A photograph shows what the figure is about."
@@ -272,7 +275,7 @@ class Matcher:
     Attributes:
         captions: (r, d) projection of captions.
         sentences: (r, d) projection of sentences.
-        citing: (d,) direction of sentences that cite.
+        citing: (d,) direction of the vectors of sentences that cite figures.
         scale: (3,) weights of the cosine, of the projections' product and of ``citing``.
         probe: (d,) vector of ``PROBE``.
         cosine: Mean and standard deviation of another encoder's cosines, which are then used alone; None for the
@@ -291,7 +294,8 @@ class Matcher:
 
         Args:
             probe: (d',) the encoder's vector of ``PROBE``.
-            centre: Mean cosine among the sentences of the document; used if the encoder is another one.
+            centre: Mean cosine among the sentences of the document; used for another encoder.
+            spread: Standard deviation of these cosines.
         """
         same = probe.shape == self.probe.shape and float(probe @ self.probe) > _SAME
         return self if same else replace(self, cosine=(float(centre), float(spread)))
@@ -307,7 +311,7 @@ class Matcher:
         return np.asarray(self.scale[0] * cosines + self.scale[1] * learned, np.float32)
 
     def cites(self, sentences: FloatMatrix) -> FloatMatrix:
-        """Return (S,) how much each sentence, (S, d), is like sentences that cite; 0 for another encoder."""
+        """Return (S,) how similar each sentence, (S, d), is to sentences that cite figures; 0 for another encoder."""
         if self.cosine is not None:
             return np.zeros(len(sentences), np.float32)
         return np.asarray(self.scale[2] * (sentences @ self.citing), np.float32)
@@ -335,11 +339,8 @@ Field = Literal["caption", "alt", "lone"]
 """The caption; the alt text beside a caption; the alt text or file name of an image without a caption."""
 
 _SAMPLE = 256  # sentences of a document that are sampled for mean and spread: 30,000 pairs are enough
-_TYPICAL_MEAN, _TYPICAL_SPREAD, _TYPICAL_WEIGHT = (
-    0.2,
-    0.14,
-    20,
-)  # MiniLM's values within a document, and the number of pairs that they count as
+# MiniLM's mean and standard deviation within a document, and the number of pairs of sentences for which they count.
+_TYPICAL_MEAN, _TYPICAL_SPREAD, _TYPICAL_WEIGHT = 0.2, 0.14, 20
 
 _FILE_LIKE = re.compile(r"^\S*$|\.(jpe?g|png|gif|webp|avif|svg)$|^[\d\W_]*$", re.IGNORECASE)
 
@@ -348,7 +349,7 @@ def texts_of(image: Image) -> dict[Field, str]:
     """Return the texts of an image, by field; empty if it has none."""
     caption = (image.caption or "").strip()
     alt = (image.alt or "").strip()
-    if alt and _FILE_LIKE.search(alt):  # editors put the file name there
+    if alt and _FILE_LIKE.search(alt):  # some editors put the file name there
         alt = text_words(alt) or ""
     fields: dict[Field, str] = {}
     if caption:
@@ -380,7 +381,7 @@ class Reading(NamedTuple):
 
 def caption_evidence(documents: Sequence[Document], inputs: Sequence[EvidenceInput]) -> list[Features]:
     """Return the ``caption_features`` of the documents whose images have texts."""
-    return features_of_some(
+    return features_of_chosen(
         documents,
         [any(map(texts_of, document.images)) for document in documents],
         lambda batch, cells, numbers: caption_features(
@@ -395,11 +396,10 @@ def caption_features(
     """Compute features that compare the texts of every image with every sentence.
 
     Returns:
-        Name to (cells,) float32, 0 where an image has no text, or only one in another script than a document that the
-        encoder cannot read: an English caption in a Chinese text. ``caption.*``: see ``compared``, for the
-        ``compared_text``.
-        ``texts.*``: the word features for all texts of an image together. ``looks.*``: see
-        ``iconotext.evidence.reference``.
+        Name to (cells,) float32; 0 where an image has no text. If the encoder does not know a document's language, a
+        text in another script does not count: an English caption in a Chinese text. ``caption.*``: features of
+        ``compared`` for the ``compared_text``. ``texts.*``: features of ``word_features`` for all texts of an image
+        together. ``looks.*``: features of ``reference.wording_features``.
     """
     texts = [
         {field: text for field, text in texts_of(image).items() if script is None or in_script(text, script)}
@@ -412,8 +412,8 @@ def caption_features(
     features = compared(documents, cells, compared_texts, readings, name="caption", also=all_texts, matcher=matcher)
     present = np.array([text is not None for text in compared_texts])[cells.image]
     columns = wording_features(documents)
-    shown = np.stack(list(columns.values()))[:, cells.sentence] * present
-    features |= zip((f"looks.{name}" for name in columns), shown, strict=True)
+    wording = np.stack(list(columns.values()))[:, cells.sentence] * present
+    features |= zip((f"looks.{name}" for name in columns), wording, strict=True)
     features["looks.cites"] = features.pop("caption.cites") * present
     return features
 
@@ -435,32 +435,32 @@ def compared(
         also: Longer texts, one for each image; only their words are compared, with the prefix ``texts.``.
 
     Returns:
-        Name to (cells,) float32, 0 where an image has no text: those of ``word_features``, and ``cos``, cosine as a z
-        score against the cosines among the sentences, since encoders differ in their mean and spread; ``block``, the
-        same for the mean vector of the sentence's block; ``match``, score of the matcher minus its mean over the
-        sentences; ``rival``, ``match`` minus that of the best other image; ``cites``, how much the sentence is like
-        sentences that cite.
+        Name to (cells,) float32, 0 where an image has no text: the features of ``word_features``, and ``cos``, cosine
+        as a z score against the cosines among the sentences, since encoders differ in their mean and spread; ``block``,
+        the same for the mean vector of the sentence's block; ``match``, score of the matcher minus its mean over the
+        sentences; ``rival``, ``match`` minus that of the best other image; ``cites``, how similar the sentence is to
+        sentences that cite figures.
     """
     present = np.array([bool(text) for text in texts])
     ranks = block_ranks(documents)
     matcher = matcher or load_matcher()
     vectors = list(_vectors(documents, cells, texts, readings))
-    sentences = [own for own, _, _ in vectors]
+    sentences = [sentence_vectors for sentence_vectors, _, _ in vectors]
     centre, spread = _scales(sentences)
-    means, own_block = _block_means(sentences, cells, ranks)
+    means, block_of = _block_means(sentences, cells, ranks)
     cos, block_cos, match, cites = [], [], [], []
-    for number, (own, images, probe) in enumerate(vectors):
-        fitting = matcher.fitting(probe, centre[number], spread[number])
-        cos.append(own @ images.T)
-        block_cos.append((means[number] @ images.T)[own_block[number]])
-        match.append(fitting.match(own, images))
-        cites.append(fitting.cites(own))
-    shown, of = present[cells.image], cells.of_image[cells.image]
-    matched = cells.joined(match) * shown
+    for number, (text_vectors, images, probe) in enumerate(vectors):
+        fitted = matcher.fitting(probe, centre[number], spread[number])
+        cos.append(text_vectors @ images.T)
+        block_cos.append((means[number] @ images.T)[block_of[number]])
+        match.append(fitted.match(text_vectors, images))
+        cites.append(fitted.cites(text_vectors))
+    has_text, document_of = present[cells.image], cells.of_image[cells.image]
+    matched = cells.joined(match) * has_text
     matched -= cells.image_means(matched).astype(np.float32)[cells.image]
     features = {
-        f"{name}.cos": (cells.joined(cos) - centre[of]) / spread[of] * shown,
-        f"{name}.block": (cells.joined(block_cos) - centre[of]) / spread[of] * shown,
+        f"{name}.cos": (cells.joined(cos) - centre[document_of]) / spread[document_of] * has_text,
+        f"{name}.block": (cells.joined(block_cos) - centre[document_of]) / spread[document_of] * has_text,
         f"{name}.match": matched,
         f"{name}.rival": _rival(cells, matched, present),
         f"{name}.cites": np.concatenate(cites)[cells.sentence],
@@ -480,22 +480,22 @@ def _vectors(
 ) -> Iterator[tuple[FloatMatrix, FloatMatrix, FloatMatrix]]:
     """Yield for each document the vectors of its sentences, its images' texts, and ``PROBE``."""
     firsts = cells.first_image.tolist()
-    own = [texts[first : first + len(d.images)] for first, d in zip(firsts, documents, strict=True)]
+    by_document = [texts[first : first + len(d.images)] for first, d in zip(firsts, documents, strict=True)]
     texts_by: dict[Encode, dict[str, None]] = {}
-    for document, own_texts, reading in zip(documents, own, readings, strict=True):
+    for document, image_texts, reading in zip(documents, by_document, readings, strict=True):
         distinct = texts_by.setdefault(reading.encode, {})
         if reading.sentences is None:
             distinct.update(dict.fromkeys(sentence.text for sentence in document.sentences))
-        distinct.update(dict.fromkeys(text for text in own_texts if text))
+        distinct.update(dict.fromkeys(text for text in image_texts if text))
     vectors_by = {encode: encode([*distinct, PROBE]) for encode, distinct in texts_by.items()}
     rows_by = {encode: {text: row for row, text in enumerate(distinct)} for encode, distinct in texts_by.items()}
-    for document, own_texts, (encode, sentences) in zip(documents, own, readings, strict=True):
+    for document, image_texts, (encode, sentences) in zip(documents, by_document, readings, strict=True):
         vectors, row = vectors_by[encode], rows_by[encode]
         if sentences is None:
             sentences = vectors[[row[sentence.text] for sentence in document.sentences]]
-        images = vectors[[row[text] if text else -1 for text in own_texts]]
-        if not all(own_texts):
-            images[[not text for text in own_texts]] = 0
+        images = vectors[[row[text] if text else -1 for text in image_texts]]
+        if not all(image_texts):
+            images[[not text for text in image_texts]] = 0
         yield sentences, images, vectors[-1]
 
 
@@ -519,22 +519,22 @@ def _scales(sentences: Sequence[FloatMatrix]) -> tuple[FloatMatrix, FloatMatrix]
     centre = (of_pairs(cosines) + _TYPICAL_WEIGHT * _TYPICAL_MEAN) / total
     squares = np.square(cosines - np.repeat(centre, sizes**2))
     variance = (of_pairs(squares) + _TYPICAL_WEIGHT * _TYPICAL_SPREAD**2) / total
-    read = np.add.reduceat(cosines[diagonal], first) > 0
-    return np.where(read, centre, 0).astype(np.float32), np.where(read, np.sqrt(variance), 1).astype(np.float32)
+    nonzero = np.add.reduceat(cosines[diagonal], first) > 0
+    return np.where(nonzero, centre, 0).astype(np.float32), np.where(nonzero, np.sqrt(variance), 1).astype(np.float32)
 
 
 def _block_means(
     sentences: Sequence[FloatMatrix], cells: Cells, ranks: Ints
 ) -> tuple[Sequence[FloatMatrix], Sequence[Ints]]:
     """Return for each document the unit mean vector of each block, and the block number of each sentence."""
-    own = np.split(ranks, cells.first_sentence[1:])
+    block_numbers = np.split(ranks, cells.first_sentence[1:])
     begins = np.diff(ranks, prepend=-1) != 0
     begins[cells.first_sentence] = True
-    blocks = np.cumsum([int(each[-1]) + 1 for each in own])[:-1]
+    blocks = np.cumsum([int(numbers[-1]) + 1 for numbers in block_numbers])[:-1]
     if len({vectors.shape[1] for vectors in sentences}) > 1:  # some in a language that the encoder does not know
         parts = zip(sentences, np.split(begins, cells.first_sentence[1:]), strict=True)
-        return [_directions(vectors, begin) for vectors, begin in parts], own
-    return np.split(_directions(np.concatenate(sentences), begins), blocks), own
+        return [_directions(vectors, begin) for vectors, begin in parts], block_numbers
+    return np.split(_directions(np.concatenate(sentences), begins), blocks), block_numbers
 
 
 def _directions(vectors: FloatMatrix, begins: NDArray[np.bool_]) -> FloatMatrix:
@@ -544,12 +544,12 @@ def _directions(vectors: FloatMatrix, begins: NDArray[np.bool_]) -> FloatMatrix:
 
 def _rival(cells: Cells, score: FloatMatrix, present: NDArray[np.bool_]) -> FloatMatrix:
     """Return each cell's score minus the best score of another image for its sentence; 0 if only one has a text."""
-    there = present[cells.image]
-    shown = np.where(there, score, -np.inf)
-    best = cells.sentence_tops(shown)[cells.sentence]
-    is_best = shown == best
+    has_text = present[cells.image]
+    text_scores = np.where(has_text, score, -np.inf)
+    best = cells.sentence_tops(text_scores)[cells.sentence]
+    is_best = text_scores == best
     tied = cells.sentence_sums(is_best)[cells.sentence] > 1
-    second = cells.sentence_tops(np.where(is_best, -np.inf, shown))[cells.sentence]
+    second = cells.sentence_tops(np.where(is_best, -np.inf, text_scores))[cells.sentence]
     other = np.where(is_best & ~tied, second, best)
-    there &= np.isfinite(other)
-    return np.subtract(score, other, out=np.zeros_like(score), where=there)
+    has_text &= np.isfinite(other)
+    return np.subtract(score, other, out=np.zeros_like(score), where=has_text)

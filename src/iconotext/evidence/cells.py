@@ -187,18 +187,18 @@ class Columns(Mapping[str, "FloatMatrix"]):
         return len(self.names)
 
 
-def features_of_some(
+def features_of_chosen(
     documents: Sequence[Document],
     chosen: Sequence[bool],
     compute: Callable[[Sequence[Document], Cells, Sequence[int]], Mapping[str, FloatMatrix]],
 ) -> list[Features]:
-    """Return the features of each document; none for one that is not chosen, or has no sentences or no images.
+    """Return the features of each document; empty for a document that is not chosen, or has no sentences or no images.
 
     Args:
-        compute: From some of the documents, their cells and their numbers to name to (cells,).
+        compute: Function of the documents that are left, their cells and their numbers; name to (cells,).
     """
     features: list[Features] = [{} for _ in documents]
-    numbers = [n for n, (d, own) in enumerate(zip(documents, chosen, strict=True)) if own and d.sentences and d.images]
+    numbers = [n for n, d in enumerate(documents) if chosen[n] and d.sentences and d.images]
     if numbers:
         batch = [documents[n] for n in numbers]
         cells = Cells.of(batch)

@@ -1,14 +1,14 @@
 """Context evidence: the sentences that another document links to an image, compared with every sentence.
 
 It places images of one document into the text of another one, see ``iconotext.place``. An image has context sentences
-c, each with the probability p_c that it is about the image. A sentence i of the text is as likely about it as it says
-the same as one of them, and so is its paragraph:
+c, each with the probability p_c that it is about the image. The feature of a sentence i of the text grows with what it
+has in common with them, and there is a second one for its paragraph:
 
     log(1 + sum over c of p_c * m_ci ** 2 / LEAST),   m_ci = 0 (nothing in common) to 1 (the same sentence)
 
-The square makes one sentence that is repeated count more than several that are somewhat alike. The caption, else the
-alternative text, counts as one more sentence, with the probability ``CAPTION``: a sentence that points at a picture
-("Figure 3 shows it") may say nothing else.
+By the square, one context sentence that is repeated counts more than several that are somewhat similar. The caption,
+else the alternative text, counts as one more context sentence, with the probability ``CAPTION``: the others may only
+point at the picture ("Figure 3 shows it").
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from iconotext.evidence.caption import compared, compared_text
-from iconotext.evidence.cells import Cells, features_of_some
+from iconotext.evidence.cells import Cells, features_of_chosen
 from iconotext.evidence.layout import block_ranks
 from iconotext.types import Document, Image, LinkedSentence
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 LEAST = 0.02
-"""A sum below it says nothing."""
+"""The sum of the formula up to which it hardly counts."""
 
 CAPTION = 0.5
 """Probability with which a caption counts."""
@@ -45,9 +45,9 @@ def context_evidence(documents: Sequence[Document], inputs: Sequence[EvidenceInp
     """Compare the context of every image with every sentence.
 
     Returns:
-        For each document, name to (S, V) float32, 0 for an image without a context; by the words that two sentences
-        have in common, and by the cosine of their vectors, each for the sentence and for the best one of its block; 0
-        for a heading.
+        For each document, name to (S, V) float32, 0 for an image without a context: ``context.words``, with m by the
+        words that two sentences have in common; ``context.meaning``, with m by the cosine of their vectors; and both
+        for the best sentence of the block, ``context.words_near`` and ``context.meaning_near``. m is 0 for a heading.
     """
 
     def compute(batch: Sequence[Document], cells: Cells, numbers: Sequence[int]) -> Mapping[str, FloatMatrix]:
@@ -61,27 +61,27 @@ def context_evidence(documents: Sequence[Document], inputs: Sequence[EvidenceInp
         features = compared(quoted, pairs, texts, [inputs[n].reading for n in numbers], name="context")
         confidence = np.array([sentence.confidence for context in contexts for sentence in context])
         image_of = np.repeat(np.arange(len(contexts)), [len(context) for context in contexts])
-        # A heading is often alike and never says what a picture shows: pictures belong to the text below it.
-        running = np.array([not sentence.heading for document in batch for sentence in document.sentences])
-        same = {
-            "words": np.minimum(features["context.dice"], 1) * running[pairs.sentence],
-            "meaning": np.clip(features["context.cos"] / SAME, 0, 1) * running[pairs.sentence],
+        # Headings often repeat and never say what a picture shows: it belongs to the text below them.
+        is_text = np.array([not sentence.heading for document in batch for sentence in document.sentences])
+        similarities = {
+            "words": np.minimum(features["context.dice"], 1) * is_text[pairs.sentence],
+            "meaning": np.clip(features["context.cos"] / SAME, 0, 1) * is_text[pairs.sentence],
         }
         at = cells.begin[image_of[pairs.image]] + pairs.sentence - pairs.first_sentence[pairs.of_image[pairs.image]]
         columns: dict[str, FloatMatrix] = {}
-        for name, values in same.items():
-            for kind, own in ((name, values), (f"{name}_near", _block_tops(quoted, pairs, values))):
-                total = np.bincount(at, confidence[pairs.image] * np.square(own), len(cells.image))
+        for name, values in similarities.items():
+            for kind, similarity in ((name, values), (f"{name}_near", _block_tops(quoted, pairs, values))):
+                total = np.bincount(at, confidence[pairs.image] * np.square(similarity), len(cells.image))
                 columns[f"context.{kind}"] = np.log1p(total / LEAST).astype(np.float32)
         return columns
 
-    return features_of_some(
+    return features_of_chosen(
         documents, [any(image.context for image in document.images) for document in documents], compute
     )
 
 
 def _sentences(image: Image) -> tuple[LinkedSentence, ...]:
-    """Return what is said about an image elsewhere; nothing if it has no context."""
+    """Return the context sentences of an image, the caption as the last one; empty without a context."""
     caption = compared_text(image) if image.context else None
     return (*image.context, LinkedSentence(caption, CAPTION)) if caption else image.context
 

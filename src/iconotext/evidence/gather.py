@@ -1,4 +1,4 @@
-"""The computation of all kinds of evidence but layout, for a batch of documents at once.
+"""The computation of all kinds of evidence but layout, for a batch of documents.
 
 ``gather_evidence`` turns encoded documents into ``DocumentEvidence``; ``text_evidence`` computes the part that needs no
 images: captions and references.
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 COMPUTED_ELSEWHERE = ("caption", "layout", "reference")
-"""Kinds that are computed before the images are encoded, by ``text_evidence``, or once habits are known."""
+"""Kinds that ``text_evidence`` computes before images are encoded, or ``combine.weigh`` once habits are inferred."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,7 +64,7 @@ class EncodedText:
 
     @property
     def size(self) -> int:
-        """The number of numbers in the caption and reference evidence."""
+        """Number of elements of the caption and reference evidence."""
         captions = Columns.of(self.captions).block.size if self.captions else 0
         return captions + (0 if self.reference is None else self.reference.size)
 
@@ -133,21 +133,21 @@ def text_evidence(
     evidence: Collection[Evidence] = EVIDENCE,
     matcher: Matcher | None = None,
 ) -> list[EncodedText]:
-    """Add caption and reference evidence to each document, once for its habit and its links.
+    """Add caption and reference evidence to each document, for the inference of its habit and for its links.
 
     Arguments as in ``gather_evidence``.
     """
-    documents = [each.document for each in texts]
-    good = [sound_images(document) for document in documents]
-    sound = [only_images(document, readable) for document, readable in zip(documents, good, strict=True)]
+    documents = [text.document for text in texts]
+    image_numbers = [sound_images(document) for document in documents]
+    sound = [only_images(document, readable) for document, readable in zip(documents, image_numbers, strict=True)]
     captions: list[Features] = [{} for _ in documents]
     if "caption" in evidence:
         captions = caption_evidence(sound, [EvidenceInput(reading, None, matcher) for reading in readings])
     # References see all images: if the nearest photo is broken, 'the photo above' must not mean another one.
     reference = [reference_evidence(document) if "reference" in evidence else None for document in documents]
     return [
-        replace(each, images=images, captions=caption, reference=matrix)
-        for each, images, caption, matrix in zip(texts, good, captions, reference, strict=True)
+        replace(text, images=images, captions=caption, reference=matrix)
+        for text, images, caption, matrix in zip(texts, image_numbers, captions, reference, strict=True)
     ]
 
 
@@ -182,27 +182,27 @@ def gather_evidence(
     kinds = chosen_evidence(evidence)
     for document, similarity, reading in zip(documents, similarities, readings, strict=True):
         _check(document, similarity, reading)
-    good = [sound_images(document) for document in documents]
+    image_numbers = [sound_images(document) for document in documents]
     encoded = list(texts or map(EncodedText, documents))
-    # Computed again where an image has turned out to be broken since.
-    new = [n for n, (each, images) in enumerate(zip(encoded, good, strict=True)) if each.images != images]
+    # Text evidence is computed again for a document of which an image has turned out to be broken since.
+    new = [n for n, (text, images) in enumerate(zip(encoded, image_numbers, strict=True)) if text.images != images]
     stale = [replace(encoded[n], document=documents[n]) for n in new]
     computed = text_evidence(stale, [readings[n] for n in new], evidence=evidence, matcher=matcher)
-    for n, each in zip(new, computed, strict=True):
-        encoded[n] = each
-    numbers = [np.array(images, dtype=np.int64) for images in good]
-    sound = [only_images(document, images) for document, images in zip(documents, good, strict=True)]
+    for n, text in zip(new, computed, strict=True):
+        encoded[n] = text
+    numbers = [np.array(images, dtype=np.int64) for images in image_numbers]
+    sound = [only_images(document, images) for document, images in zip(documents, image_numbers, strict=True)]
     cosines = [
         None if matrix is None or "picture" not in evidence else np.asarray(matrix, np.float32)[:, images]
         for matrix, images in zip(similarities, numbers, strict=True)
     ]
     inputs = [EvidenceInput(reading, cosine) for reading, cosine in zip(readings, cosines, strict=True)]
-    by_kind = {"caption": [each.captions for each in encoded]}
+    by_kind = {"caption": [text.captions for text in encoded]}
     by_kind |= {kind.name: kind.features(sound, inputs) for kind in kinds if kind.name not in COMPUTED_ELSEWHERE}
     features = [{kind: rows[n] for kind, rows in by_kind.items() if rows[n]} for n in range(len(documents))]
     reference = [
-        None if each.reference is None else each.reference[:, images]
-        for each, images in zip(encoded, numbers, strict=True)
+        None if text.reference is None else text.reference[:, images]
+        for text, images in zip(encoded, numbers, strict=True)
     ]
     return list(map(DocumentEvidence, documents, sound, numbers, features, reference, cosines))
 

@@ -39,24 +39,24 @@ STRENGTH = 20.0
 """Weight of other publishers' habits, in images. From 5 to 60 the results hardly change."""
 
 OPENING_SHARES = (0.30, 0.24, 0.12, 0.10, 0.10, 0.08, 0.06)
-"""How usual the places of images that open a section are: three of four belong to its text, one of ten to its heading.
+"""Shares of the places of images that open a section: three of four belong to its text, one of ten to its heading.
 
-It is an assumption: hardly any of the documents of the fit marks its headings. It counts as ``STRENGTH`` images, too.
+They are assumed, since hardly any document of the fit marks its headings. They count as ``STRENGTH`` images, too.
 """
 
 MOST = 150.0
 """Largest weight of the collection's other documents, in images: a single document may differ from them."""
 
-_STEPS, _STILL = 50, 1e-6
-_TELLING = 10  # images that are needed to report a habit
-_SILENT = 0.2  # share of silent captions from which it is reported
+_STEPS, _TOLERANCE = 50, 1e-6  # of the iteration: largest number of steps, change of a share at which it ends
+_MIN_IMAGES = 10  # images that are needed to report a habit
+_SILENT = 0.2  # share of silent captions from which this share is reported
 
-GIVEN: Mapping[str, tuple[int, ...]] = {
+NAMED_HABITS: Mapping[str, tuple[int, ...]] = {
     "above": (*range(1, OPENING, 2), *range(OPENING, OPENING + 4)),
     "below": (*range(0, OPENING, 2), OPENING + 4, OPENING + 5),
     "inside": (0, 1, 2, 3),
 }
-"""Habits that can be given by name: the places of ``PLACES`` at which images stand, seen from their sentence."""
+"""Habits that a user can name: the places of ``PLACES`` at which images stand, seen from their sentence."""
 
 
 Judged = Mapping[int, Sequence[int]]
@@ -87,30 +87,27 @@ class Habit:
 
     Attributes:
         counts: Document id to (K,) inferred number of its images at each place.
-        given: A name in ``GIVEN``, used instead of inference; None to infer.
+        name: A name in ``NAMED_HABITS``, used instead of inference; None to infer.
         common: (K,) share of each place among other publishers; default: those in the package.
         judged: Document id to the human judgments of its images; see ``Judged``.
         silent: Share of its captions that say nothing about the sentence, 0 to 1; see ``combine.silent_share``.
     """
 
     counts: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
-    given: str | None = None
+    name: str | None = None
     common: NDArray[np.float64] | None = None
     judged: Mapping[str, Judged] = field(default_factory=dict)
     silent: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.given is not None and self.given not in GIVEN:
-            raise SettingError(f"no habit {self.given!r}; there are {', '.join(GIVEN)}")
+        if self.name is not None and self.name not in NAMED_HABITS:
+            raise SettingError(f"no habit {self.name!r}; there are {', '.join(NAMED_HABITS)}")
 
     def pseudo_counts(self, document: str) -> NDArray[np.float64]:
-        """Return the (K,) prior for a document's images.
-
-        It joins common habits and those of the collection's other documents.
-        """
+        """Return the (K,) prior for a document's images, by common habits and the collection's other documents."""
         prior: NDArray[np.float64] = STRENGTH * (common_shares() if self.common is None else self.common)
-        if self.given is not None:
-            allowed = np.isin(np.arange(len(PLACES)), (*GIVEN[self.given], *range(OPENING, len(PLACES))))
+        if self.name is not None:
+            allowed = np.isin(np.arange(len(PLACES)), (*NAMED_HABITS[self.name], *range(OPENING, len(PLACES))))
             return np.where(allowed, prior, 0.0) * 1000 + 1e-3  # a thousand times as strong as an inferred habit
         others = np.maximum(self._total - self.counts.get(document, 0.0), 0.0)
         return prior + others * min(1.0, MOST / max(float(others.sum()), 1e-9))
@@ -122,19 +119,19 @@ class Habit:
 
     @property
     def digest(self) -> str:
-        """Digest of what was inferred, rounded."""
-        rounded = {name: count.round(4).tolist() for name, count in sorted(self.counts.items())}
-        return hashlib.sha256(json.dumps([rounded, round(self.silent, 4)]).encode()).hexdigest()
+        """Digest of the counts and of ``silent``, rounded."""
+        counts = {name: count.round(4).tolist() for name, count in sorted(self.counts.items())}
+        return hashlib.sha256(json.dumps([counts, round(self.silent, 4)]).encode()).hexdigest()
 
     @cached_property
     def summary(self) -> str | None:
         """The habit in words; None if inferred from too few images."""
-        if self.given is not None:
-            return f"pictures stand {self.given} their text, as given"
+        if self.name is not None:
+            return f"pictures stand {self.name} their text, as given"
         total, images = self._total, float(self._total.sum())
-        if round(images, 6) < _TELLING:
+        if round(images, 6) < _MIN_IMAGES:
             return None
-        shares = {name: float(total[list(places)].sum()) / images for name, places in GIVEN.items()}
+        shares = {name: float(total[list(places)].sum()) / images for name, places in NAMED_HABITS.items()}
         side = "above" if shares["above"] > shares["below"] else "below"
         inside = f", {100 * shares['inside']:.0f} % inside their paragraph" if shares["inside"] >= 0.1 else ""
         words = f"pictures stand {side} their text ({100 * shares[side]:.0f} % of {images:.0f}{inside})"
@@ -222,21 +219,21 @@ def infer_shares(
         (images, K) probability of each place by the habit of the document's other images, over the places that exist
         around the image; and (images, K) the same after the image's own evidence.
     """
-    there = places.sentences > 0
-    own = np.repeat(pseudo_counts, images, axis=0)
-    habit = _scaled(there * own)
+    exists = places.sentences > 0
+    prior = np.repeat(pseudo_counts, images, axis=0)
+    habit = _scaled(exists * prior)
     shares = _scaled(places.likelihood * habit)
-    of, moving = np.repeat(np.arange(len(images)), images), np.ones(len(images), np.bool_)
+    document_of, moving = np.repeat(np.arange(len(images)), images), np.ones(len(images), np.bool_)
     begin = np.cumsum([0, *images[:-1]])
-    for _ in range(_STEPS if len(of) else 0):
-        rows = np.flatnonzero(moving[of])
-        others = own[rows] + np.add.reduceat(shares, begin, axis=0)[of[rows]] - shares[rows]
-        habit[rows] = _scaled(there[rows] * others)
+    for _ in range(_STEPS if len(document_of) else 0):
+        rows = np.flatnonzero(moving[document_of])
+        others = prior[rows] + np.add.reduceat(shares, begin, axis=0)[document_of[rows]] - shares[rows]
+        habit[rows] = _scaled(exists[rows] * others)
         after = _scaled(places.likelihood[rows] * habit[rows])
-        change = np.zeros(len(of))
+        change = np.zeros(len(document_of))
         change[rows] = np.abs(shares[rows] - after).max(axis=1)
         shares[rows] = after
-        moving &= np.maximum.reduceat(change, begin) >= _STILL
+        moving &= np.maximum.reduceat(change, begin) >= _TOLERANCE
         if not moving.any():
             break
     return habit, shares
@@ -256,14 +253,14 @@ def habit_probability(
 
 
 def infer_habit(documents: Iterable[tuple[str, PlaceEvidence]], common: NDArray[np.float64] | None = None) -> Habit:
-    """Infer the habit of a collection."""
+    """Infer the habit of a collection from the ids and the evidence of its documents; ``common`` as in ``Habit``."""
     named: Sequence[tuple[str, PlaceEvidence]] = list(documents)
     common = common_shares() if common is None else common
     if not named:
         return Habit(common=common)
-    evidence = joined_places([each for _, each in named])
+    evidence = joined_places([places for _, places in named])
     _, shares = infer_shares(evidence, STRENGTH * common[None], [len(evidence.sentences)])  # as one document
-    ends = np.cumsum([len(each.sentences) for _, each in named])
+    ends = np.cumsum([len(places.sentences) for _, places in named])
     parts = np.split(shares, ends[:-1])
     counts: dict[str, NDArray[np.float64]] = {}
     for (name, _), part in zip(named, parts, strict=True):

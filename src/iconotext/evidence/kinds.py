@@ -88,7 +88,7 @@ class EvidenceKind:
         shape = (len(document.sentences), len(document.images))
         try:
             matrix = np.asarray(self._function()(document), np.float32)
-        except Exception as error:  # code of others, which may fail in any way; the other documents go on
+        except Exception as error:  # code of another package, which may raise anything
             raise SettingError(f"the evidence {self.name} failed: {type(error).__name__}: {error}") from error
         if matrix.shape != shape or not np.isfinite(matrix).all():
             raise SettingError(
@@ -140,13 +140,13 @@ EVIDENCE_KINDS = (
         fitted="together",
     ),
 )
-"""The kinds that ship. Layout is computed only when habits are known, and references by document."""
+"""The kinds that ship. Layout is computed only when habits are inferred, and references document by document."""
 
 DEFAULT_EVIDENCE: tuple[Evidence, ...] = tuple(kind.name for kind in EVIDENCE_KINDS if kind.default)
 
 
 def evidence_kinds() -> tuple[EvidenceKind, ...]:
-    """Return the kinds that ship, and then those of other packages; of equal names the first."""
+    """Return the kinds that ship, then those of other packages; of kinds with the same name only the first."""
     kinds: dict[Evidence, EvidenceKind] = {}
     for kind in (*EVIDENCE_KINDS, *plugins("iconotext.evidence", EvidenceKind)):
         kinds.setdefault(kind.name, kind)

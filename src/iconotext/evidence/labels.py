@@ -97,7 +97,7 @@ _ELSEWHERE_BEFORE = re.compile(
 # 'we figure 3 people', 'a figure 8 knot': after one of these words, 'figure' in lower case is no label.
 _VERB_BEFORE = re.compile(r"\b(?:a|an|to|go|can|could|i|we|you|they|let’s|let's|should|would|of)\s+$", re.IGNORECASE)
 BEFORE = 100
-"""Characters before a label that are searched for such words."""
+"""Number of characters before a label that are searched for the words of the two patterns above."""
 _BEFORE_LABEL = " *_([#>\t\u00a0"
 _COLON = re.compile(r"\s*(?:[:.|—–：]|-\s)(?!\d)\s*\S")
 
@@ -134,7 +134,8 @@ def cited_labels(text: str, *, doubtful: bool = False) -> tuple[Label, ...]:
     """Return the labels that a sentence cites, in order, with ranges and lists spelled out.
 
     Args:
-        doubtful: Whether to return also figures of other documents ('Figure 3 of [12]'), and what may be a verb.
+        doubtful: Whether to return also figures of other documents ('Figure 3 of [12]'), and words that may be
+            verbs ('we figure 3 people').
     """
     return tuple(_cited(text, doubtful)) if _NUMERAL.search(text) else ()
 
@@ -163,7 +164,7 @@ def _numbers(text: str, start: re.Match[str]) -> tuple[list[Label], int]:
         word = word.split()[-1]
     plural = _PLURAL.match(re.sub(r"(?:no\.|nr\.|№|#)$", "", word, flags=re.IGNORECASE).rstrip()) is not None
     item = _NUMBERED.match(text, start.end())
-    if item is None:  # the look-ahead saw a number without regard to case
+    if item is None:  # the look-ahead ignores case, and a Roman numeral in lower case is no number
         return [], start.end()
     labels = _spell(family, item, plural=plural)
     end = item.end()
@@ -190,9 +191,9 @@ def _spell(family: str, item: re.Match[str], *, plural: bool) -> list[Label]:
     """Spell out a number: 'Figures 2-4' are three labels, 'Figure 2-4' is the fourth figure of chapter two."""
     number = re.sub(r"[\-‐‑–]", ".", item.group("number").lower())
     parts = re.findall(r"[a-h]", item.group("part") or "")
-    pieces = re.split(r"[\-‐‑–]", item.group("number"))
-    if plural and len(pieces) == 2 and all(piece.isdigit() for piece in pieces):
-        first, last = int(pieces[0]), int(pieces[1])
+    numbers = re.split(r"[\-‐‑–]", item.group("number"))
+    if plural and len(numbers) == 2 and all(part.isdigit() for part in numbers):
+        first, last = int(numbers[0]), int(numbers[1])
         if first < last <= first + 30:
             return [Label(family, str(n)) for n in range(first, last + 1)]
     if len(parts) == 2 and re.search(r"[-–]", item.group("part") or ""):
@@ -208,11 +209,11 @@ class Pointer(NamedTuple):
 
     Attributes:
         direction: The side of the image; 'near' for either side.
-        several: Whether it speaks of several pictures ('the photos below').
+        plural: Whether it speaks of several pictures ('the photos below').
     """
 
     direction: Direction
-    several: bool
+    plural: bool
 
 
 _EN = (
@@ -236,15 +237,15 @@ _ZH = r"(?:照片|图片|圖片|插图|插圖|截图|截圖|示意图|示意圖|
 _KO = r"(?:그림|사진|이미지|도표|그래프|스크린샷|삽화|지도)"
 _VI = r"(?:hình(?: ảnh| vẽ| minh họa)?|ảnh|biểu đồ|sơ đồ|đồ thị|bản đồ)"
 _SHOWN = r"(?:pictured|shown|seen|depicted|illustrated)"
-_SOME = r"(?:(?:two|three|four|five|six|few|several|\d)\s+)?"
+_QUANTITY = r"(?:(?:two|three|four|five|six|few|several|\d)\s+)?"
 
 _DEICTIC: tuple[tuple[Direction, str], ...] = (
     ("above", rf"\b{_EN}(?P<s>s)?\s+(?:(?:just|shown|seen|directly|right)\s+)*above\b(?!\s+(?:all|\d))"),
-    ("above", rf"\b(?:above|preceding|previous)[\s-]+{_SOME}{_EN}(?P<s>s)?\b"),
+    ("above", rf"\b(?:above|preceding|previous)[\s-]+{_QUANTITY}{_EN}(?P<s>s)?\b"),
     ("above", rf"\b{_SHOWN}\s+(?:just\s+|directly\s+)?above\b"),
     ("above", r"\bsee\s+(?:just\s+)?above\s+(?:photo|picture|image)"),
     ("below", rf"\b{_EN}(?P<s>s)?\s+(?:(?:just|shown|seen|directly|right)\s+)*below\b(?!\s+\d)"),
-    ("below", rf"\b{_SOME}(?:following|below|next)[\s-]+{_SOME}{_EN}(?P<s>s)?\b"),
+    ("below", rf"\b{_QUANTITY}(?:following|below|next)[\s-]+{_QUANTITY}{_EN}(?P<s>s)?\b"),
     ("below", rf"\b{_SHOWN}\s+(?:just\s+|directly\s+)?below\b"),
     ("near", rf"\b(?:adjacent|accompanying|opposite)\s+{_EN}(?P<s>s)?\b"),
     ("near", rf"\b(?:in|on|from)\s+(?:this|these)\s+{_EN}(?P<s>s)?\b"),
@@ -310,8 +311,8 @@ _DEICTIC: tuple[tuple[Direction, str], ...] = (
     ("below", rf"\b{_VI}\s+(?:(?:ở\s+)?(?:bên|phía)\s+dưới|(?:dưới|sau)\s+đây|(?:dưới|sau)(?=\s*[,.;:)]|\s*$))"),
     ("near", rf"\b{_VI}\s+(?:này|bên\s+(?:trái|phải|cạnh))\b"),
 )
-# The nouns of each language; every pattern contains one, or a word of "shown below". Those of languages with spaces
-# begin words, which makes the search for them three times as fast.
+# The nouns of each language; every pattern contains a noun, or a word of "shown below". In languages with spaces a noun
+# must begin a word, which makes the search three times as fast.
 _SPACED = (f"{_EN}|{_SHOWN}", _DE, _FR, _ES, _PT, _IT, _NL, _RU, _PL, _TR, _VI)
 _UNSPACED = (_JA, _ZH, _KO)
 _ANY = re.compile(rf"(?<!\w)(?:{'|'.join(_SPACED)})")
@@ -337,6 +338,6 @@ def pointer(text: str) -> Pointer | None:
     for nouns, patterns in _BY_NOUN:
         for direction, pattern in patterns if nouns.search(small) else ():
             if match := pattern.search(text):
-                several = "s" in pattern.groupindex and bool(match.group("s"))
-                return Pointer(direction, several)
+                plural = "s" in pattern.groupindex and bool(match.group("s"))
+                return Pointer(direction, plural)
     return None

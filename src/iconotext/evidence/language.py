@@ -55,7 +55,7 @@ def in_script(text: str, script: re.Pattern[str]) -> bool:
 
 def language_note(document: Document, *, picture: bool, caption: bool) -> str | None:
     """Return the message for the user about a foreign document; None if both arguments are False."""
-    lost = [what for what, is_lost in (("pictures", picture), ("captions", caption)) if is_lost]
+    lost = [kind for kind, is_lost in (("pictures", picture), ("captions", caption)) if is_lost]
     if not lost:
         return None
     return (

@@ -1,6 +1,6 @@
 """Layout evidence: the place of an image among the sentences, its distance and its section.
 
-``places`` finds where images and sentences stand, and ``layout_features`` computes the evidence from this.
+``places`` finds where images and sentences stand, and ``layout_features`` computes the evidence from these places.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from iconotext.types import Document, FloatMatrix, Sentence
 
 _ENDS = re.compile(r"[.!?…:;,。！？]['\"”’»)\]]*$")
-_HEADING_WORDS = 12
+_HEADING_WORDS = 12  # longest heading that the source does not mark
 _STEP = re.compile(
     r"(?:steps?|schritt|étape|etapa|paso|passo|passaggio|stap|krok|adım|bước|шаг)\W{0,3}\d{1,3}\W{0,3}"
     r"|\d{1,3}\.\s?adım\W?|(?:步骤|步驟|手順|ステップ|단계)\s?\d{1,3}\W?|\d{1,3}\s?단계\W?",
@@ -43,7 +43,7 @@ class Places:
         order: (images,) number of each image in reading order.
         inside: (cells,) bool, whether sentence and image are in the same block.
         title: (sentences,) bool, whether the source marks it as a heading, or it is no more than "Step 3".
-        section: (sentences,) number of titles of the document up to the sentence, with it.
+        section: (sentences,) number of titles of the document up to and including the sentence.
     """
 
     cells: Cells
@@ -95,7 +95,7 @@ class Places:
         top = position == 0  # its title is the first sentence below it
         paragraphs = self.rank[self.cells.sentence] - self.below[image] - top
         place = np.where(self.row == position + top, 0, 1 + np.clip(paragraphs, 0, 2))
-        # No farther above than the title, or two titles, and the paragraph before it.
+        # At most two blocks above the title: a second title, and the paragraph before it.
         before = (self.row < position) & (self.above[image] - self.rank[self.cells.sentence] <= 2)
         apart = np.where(before, 5, 6)
         return OPENING + np.where(self.own_section, np.where(title, 4, place), apart)
@@ -124,8 +124,8 @@ def places(documents: Sequence[Document]) -> Places:
     below = np.where(position < size, rank[first + np.clip(position, 0, size - 1)], rank[first + size - 1] + 1)
     # An image between two sentences of one block is inside it, even if the source assigns images to no block.
     inside = (rank[cells.sentence] == above[cells.image]) & (above == below)[cells.image]
-    own = np.array([-1 if i.block is None else i.block for d in documents for i in d.images], dtype=np.int64)
-    inside |= blocks[cells.sentence] == own[cells.image]
+    image_blocks = np.array([-1 if i.block is None else i.block for d in documents for i in d.images], dtype=np.int64)
+    inside |= blocks[cells.sentence] == image_blocks[cells.image]
     order = np.empty(len(position), dtype=np.int64)
     order[np.lexsort((position, cells.of_image))] = np.arange(len(position)) - cells.first_image[cells.of_image]
     title = np.array([_is_title(sentence) for document in documents for sentence in document.sentences], np.bool_)
@@ -137,7 +137,7 @@ def _is_title(sentence: Sentence) -> bool:
 
 
 def _sections(cells: Cells, titles: NDArray[np.bool_]) -> Ints:
-    """Return (sentences,) number of titles of the document up to the sentence, with it."""
+    """Return (sentences,) number of titles of the document up to and including the sentence."""
     section = np.cumsum(titles)
     numbers: Ints = section - (section - titles)[cells.first_sentence][cells.of_sentence]
     return numbers
@@ -147,10 +147,10 @@ def images_between(place: Places) -> Ints:
     """Return (cells,) number of other images that stand between the sentence and the image."""
     cells = place.cells
     wide = int(max(place.position.max(initial=0), cells.sentences.max(initial=0))) + 1
-    stand = np.sort(cells.of_image * wide + place.position)
-    of = cells.of_image[cells.image]
+    positions = np.sort(cells.of_image * wide + place.position)
+    document = cells.of_image[cells.image]
     # images that stand before the sentence
-    before: Ints = np.searchsorted(stand, of * wide + place.row, side="right") - cells.first_image[of]
+    before: Ints = np.searchsorted(positions, document * wide + place.row, side="right") - cells.first_image[document]
     order = place.order[cells.image]
     return np.maximum(np.where(place.row < place.position[cells.image], order - before, before - order - 1), 0)
 
@@ -177,7 +177,7 @@ PLACES = (
 """The places where an image can stand, seen from a sentence.
 
 An image that opens a section has places of its own: no text of its section stands above it, so it neither shows nor
-follows the habit of those that stand below their text.
+follows the habit of images that stand below their text.
 """
 
 OPENING = 20
@@ -202,16 +202,16 @@ def layout_features(documents: Sequence[Document], place: Places, habit: FloatMa
     Returns:
         Name to (cells,) float32: ``habit``, log(60 * probability); ``between``, log(1 + number of other images between
         the two); ``section``, whether no heading is between them; ``heading``, whether the sentence is a heading, but
-        not that of an image that has nothing else in its section.
+        not the heading of a section that holds nothing but the image.
     """
     cells, titles = place.cells, headings(documents)
     section = _sections(cells, titles)
     before: Ints = section[cells.first_sentence[cells.of_image] + place.position - 1]
-    here = np.where(place.position > 0, before, 0)
+    image_section = np.where(place.position > 0, before, 0)
     columns = {
         "layout.habit": np.log(60 * habit + 1e-4),
         "layout.between": np.log1p(images_between(place)),
-        "layout.section": (section[cells.sentence] == here[cells.image]) | place.own_section,
+        "layout.section": (section[cells.sentence] == image_section[cells.image]) | place.own_section,
         "layout.heading": titles[cells.sentence] & ~(place.own_section & place.alone[cells.image]),
     }
     return {name: column.astype(np.float32) for name, column in columns.items()}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from iconotext.evidence.caption import compared
-from iconotext.evidence.cells import Cells, features_of_some
+from iconotext.evidence.cells import Cells, features_of_chosen
 from iconotext.types import Document, Image
 
 if TYPE_CHECKING:
@@ -32,4 +32,4 @@ def ocr_evidence(documents: Sequence[Document], inputs: Sequence[EvidenceInput])
         features = compared(batch, cells, words, [inputs[n].reading for n in numbers], name="ocr")
         return {name: values for name, values in features.items() if name in USED}
 
-    return features_of_some(documents, [any(map(text_in, document.images)) for document in documents], compute)
+    return features_of_chosen(documents, [any(map(text_in, document.images)) for document in documents], compute)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from iconotext.evidence.cells import features_of_some
+from iconotext.evidence.cells import features_of_chosen
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,9 +21,9 @@ _FLAT = 1e-6  # a smaller spread is float32 noise and counts as 0
 
 def picture_evidence(documents: Sequence[Document], inputs: Sequence[EvidenceInput]) -> list[Features]:
     """Return the ``image_features`` of the documents that have similarities."""
-    return features_of_some(
+    return features_of_chosen(
         documents,
-        [each.similarity is not None for each in inputs],
+        [item.similarity is not None for item in inputs],
         lambda _, cells, numbers: image_features(cells, cells.joined([inputs[n].similarity for n in numbers])),
     )
 
@@ -41,8 +41,8 @@ def image_features(cells: Cells, similarity: FloatMatrix) -> dict[str, FloatMatr
         similar to every image; 0 with a single image.
     """
     centred = similarity - cells.image_means(similarity)[cells.image]
-    own = centred - (cells.sentence_sums(centred) / cells.images[cells.of_sentence])[cells.sentence]
-    return {"picture.z": _over_spread(cells, centred), "picture.own": _over_spread(cells, own)}
+    doubly_centred = centred - (cells.sentence_sums(centred) / cells.images[cells.of_sentence])[cells.sentence]
+    return {"picture.z": _over_spread(cells, centred), "picture.own": _over_spread(cells, doubly_centred)}
 
 
 def _over_spread(cells: Cells, centred: NDArray[np.float64]) -> FloatMatrix:

@@ -38,7 +38,7 @@ _PATTERNS = {
     "question": r"\?$",
     "math": r"[$=\\]",
 }
-_COMPILED = {name: re.compile(pattern) for name, pattern in _PATTERNS.items()}  # of small letters, which is faster
+_COMPILED = {name: re.compile(pattern) for name, pattern in _PATTERNS.items()}  # for lower-case texts, which is faster
 _OF_WORDS = {name: re.compile(pattern) for name, pattern in _WORDS.items()}
 _CITING_WORD = re.compile(r"\w+")
 _LETTERS = re.compile(r"\([a-zA-Z]{1,2}\)|\b[A-Z]\b(?!['’])")
@@ -86,16 +86,16 @@ def _kinds(word: str) -> frozenset[str]:
 
 
 EXPLICIT = 1.0
-"""A cross-reference link, or a label with its number: 'Figure 3'."""
+"""Strength of a cross-reference link, or of a label with its number: 'Figure 3'."""
 
 DIRECTED = 0.6
-"""'the photo above', with an image close above."""
+"""Strength of 'the photo above', with an image close above."""
 
 VAGUE = 0.3
-"""'in this picture', with an image close by."""
+"""Strength of 'in this picture', with an image close by."""
 
 _FAR = 1
-"""Text blocks that may stand between a deictic reference and its picture."""
+"""Number of text blocks that may stand between a deictic reference and its picture."""
 
 
 def reference_evidence(document: Document) -> FloatMatrix:
@@ -128,8 +128,8 @@ def reference_evidence(document: Document) -> FloatMatrix:
             explicit.extend(_images_labelled(document, labels, label, i, place))
         if explicit:
             evidence[i, explicit] = EXPLICIT
-        elif pointing is not None and sentence.kind != "caption" and (stands := place()) is not None:
-            evidence[i, _pointed(stands, i, pointing)] = VAGUE if pointing.direction == "near" else DIRECTED
+        elif pointing is not None and sentence.kind != "caption" and (layout := place()) is not None:
+            evidence[i, _pointed(layout, i, pointing)] = VAGUE if pointing.direction == "near" else DIRECTED
         if sentence.kind == "caption":
             evidence[i, _captioned(document, i)] = 0.0
     return evidence
@@ -149,17 +149,17 @@ def _images_labelled(
     'Figure 3' means 3, 3a and 3b; 'Figure 3a' means 3a, or 3 if there is no 3a. If several different images carry the
     label, because each chapter counts from 1, the nearest is meant; without layout none is returned.
     """
-    same = [j for j, own in enumerate(labels) if any(o[:2] == cited[:2] for o in own)]
+    same = [j for j, image_labels in enumerate(labels) if any(label[:2] == cited[:2] for label in image_labels)]
     if cited.part:
         exact = [j for j in same if cited in labels[j]]
-        same = exact or [j for j in same if any(o[:2] == cited[:2] and not o.part for o in labels[j])]
+        same = exact or [j for j in same if any(label[:2] == cited[:2] and not label.part for label in labels[j])]
     if len({document.images[j].caption or document.images[j].alt for j in same}) <= 1:
         return same
-    if all(o.part for j in same for o in labels[j] if o[:2] == cited[:2]) and not _repeats(labels, same):
+    if all(label.part for j in same for label in labels[j] if label[:2] == cited[:2]) and not _repeats(labels, same):
         return same
-    if (stands := place()) is None:
+    if (layout := place()) is None:
         return []
-    nearest = min(same, key=lambda j: (abs(int(stands.position[j]) - sentence), j))
+    nearest = min(same, key=lambda j: (abs(int(layout.position[j]) - sentence), j))
     return [nearest]
 
 
@@ -169,7 +169,7 @@ def _repeats(labels: list[tuple[Label, ...]], images: list[int]) -> bool:
 
 
 def _pointed(place: Places, sentence: int, pointing: Pointer) -> list[int]:
-    """Return the nearest image on the side that a sentence points to, or all there if it means several; may be []."""
+    """Return the nearest image on the side that a sentence points to, or all there if it means several; else []."""
     after = np.where(place.position > sentence, place.position - 1 - sentence, np.iinfo(np.int64).max)
     before = np.where(place.position <= sentence, sentence - place.position, np.iinfo(np.int64).max)
     blocks_after = place.above - place.rank[sentence]
@@ -182,7 +182,7 @@ def _pointed(place: Places, sentence: int, pointing: Pointer) -> list[int]:
     if nearest == np.iinfo(np.int64).max:
         return []
     close = np.flatnonzero(distance == nearest)
-    if pointing.several:
+    if pointing.plural:
         return [int(j) for j in close]
     # Of several images between the same two sentences, the one next to the pointing sentence is meant.
     pick = min if place.position[close[0]] > sentence else max

@@ -17,7 +17,8 @@ from pathlib import PurePosixPath
 from typing import TypeVar
 from urllib.parse import unquote, urlsplit
 
-# Scripts whose words are not separated by spaces, and Korean, whose words end in particles; they are cut into pairs.
+# Scripts whose words are not separated by spaces, and Korean, whose words end in particles; they are cut into
+# pairs of characters.
 _PAIRED = r"\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\uac00-\ud7af"
 # Vowel signs of Indian scripts and other marks, which Python does not count as letters.
 _MARKS = r"\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0dff"
@@ -52,6 +53,7 @@ def remembered(most: int, *, longest: int) -> Callable[[Callable[[str], Result]]
     """Cache a function's results for the texts that were used last.
 
     Args:
+        most: Number of results in the cache.
         longest: Longest text that is cached, in characters, since a few long ones could fill the memory.
     """
 
@@ -173,7 +175,7 @@ _HASH = re.compile(r"(?i)^(?=[0-9a-f-]*\d)[0-9a-f-]{8,}$")
 
 
 def text_words(text: str) -> str | None:
-    """Return the words of a file name without suffix, or of an alt text, often a file name too; None without any."""
+    """Return the words of a file name without suffix, or of an alt text, which may be a file name; None without any."""
     parts = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text)
     parts = " ".join(part for part in re.split(r"[\s_+.~,()\[\]-]+", parts) if not _HASH.match(part))
     words = [

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from iconotext.decide.settings import known_evidence
+from iconotext.decide.settings import ordered_evidence
 from iconotext.evidence.kinds import DEFAULT_EVIDENCE, evidence_names
 from iconotext.system.plugins import Choices
 from iconotext.types import Evidence
@@ -33,4 +33,4 @@ class PlaceSettings(BaseModel):
     evidence: tuple[Annotated[Evidence, Choices(evidence_names)], ...] = EVIDENCE
     """The kinds of evidence that place a picture, separated by commas: see ``iconotext link``."""
 
-    _known = field_validator("evidence")(known_evidence)
+    _check_evidence = field_validator("evidence")(ordered_evidence)
