@@ -48,7 +48,7 @@ def require(extra: str, *modules: str, purpose: str) -> None:
 def missing_package(error: ModuleNotFoundError) -> str | None:
     """Return the error message if an import failed for want of an extra; None if it failed for another reason."""
     module = (error.name or "").partition(".")[0]
-    return next((_message(extra, module, "this") for extra, brought in EXTRAS.items() if module in brought), None)
+    return next((_message(extra, module, "this") for extra, modules in EXTRAS.items() if module in modules), None)
 
 
 def _message(extra: str, module: str, purpose: str) -> str:

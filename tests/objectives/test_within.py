@@ -40,12 +40,12 @@ def test_the_intra_document_objective_says_what_is_wrong() -> None:
 def test_objectives_take_the_similarities_of_sub_documents() -> None:
     # Document 0: 0.1 - 0.1 + 0.4 to images, 0.1 - 0.1 + 0.7 to sentences;
     # document 1: 0.1 - 0.45 + 0.6 to images, 0.1 - 0.45 + 0.4 to sentences.
-    hard = hinge(SIMILARITIES, ALL, ALL, margin=0.1, negatives="hardest", own=OWN)
+    hard = hinge(SIMILARITIES, ALL, ALL, margin=0.1, negatives="hardest", sub_similarities=OWN)
     assert hard.tolist() == pytest.approx([0.4 + 0.7, 0.25 + 0.05])
-    soft = softmax(SIMILARITIES, ALL, ALL, scale=1.0, own=OWN)
+    soft = softmax(SIMILARITIES, ALL, ALL, scale=1.0, sub_similarities=OWN)
     rest = [math.exp(0.4) + math.exp(0.1), math.exp(0.2) + math.exp(0.7)]
     assert soft[0].item() == pytest.approx(sum(-math.log(math.exp(0.1) / (math.exp(0.1) + r)) for r in rest) / 2)
-    pairwise = logistic(SIMILARITIES, ALL, ALL, scale=1.0, bias=0.0, own=OWN)
+    pairwise = logistic(SIMILARITIES, ALL, ALL, scale=1.0, bias=0.0, sub_similarities=OWN)
     wrong = [0.4, 0.1, 0.2, 0.7]
     expected = math.log(1 + math.exp(-0.1)) + sum(math.log(1 + math.exp(x)) for x in wrong) / 2
     assert pairwise[0].item() == pytest.approx(expected)
@@ -54,12 +54,12 @@ def test_objectives_take_the_similarities_of_sub_documents() -> None:
 @pytest.mark.parametrize("name", ["hinge", "softmax", "logistic"])
 def test_a_document_is_its_own_sub_document(name: str) -> None:
     ways = {
-        "hinge": lambda own: hinge(SIMILARITIES, ALL, ALL, negatives="mean", own=own),
-        "softmax": lambda own: softmax(SIMILARITIES, ALL, ALL, scale=5.0, own=own),
-        "logistic": lambda own: logistic(SIMILARITIES, ALL, ALL, scale=5.0, bias=-1.0, own=own),
+        "hinge": lambda own: hinge(SIMILARITIES, ALL, ALL, negatives="mean", sub_similarities=own),
+        "softmax": lambda own: softmax(SIMILARITIES, ALL, ALL, scale=5.0, sub_similarities=own),
+        "logistic": lambda own: logistic(SIMILARITIES, ALL, ALL, scale=5.0, bias=-1.0, sub_similarities=own),
     }
     torch.testing.assert_close(ways[name](None), ways[name](SIMILARITIES.diagonal()[:2]))
-    with pytest.raises(ShapeError, match=r"own similarities are \(3,\), there are 2 positives"):
+    with pytest.raises(ShapeError, match=r"sub_similarities are \(3,\), there are 2 positives"):
         ways[name](torch.zeros(3))
 
 

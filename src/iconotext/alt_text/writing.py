@@ -417,7 +417,7 @@ def _check(path: Path, read: list[Flow], expected: list[Flow]) -> None:
     if _changed(read, _without_place) == _changed(expected, _without_place):
         return
     pairs = zip(_images(read), _images(expected), strict=False)
-    name = next((f" ({wanted.sources[0]:.80})" for actual, wanted in pairs if actual.alt != wanted.alt), "")
+    name = next((f" ({expected.sources[0]:.80})" for actual, expected in pairs if actual.alt != expected.alt), "")
     raise DocumentError(f"{path}: with such a text{name} it would read differently: write it by hand")
 
 

@@ -100,12 +100,12 @@ def _is_pointed_at(page: Page, picture: Picture) -> bool:
     if any(name in passage.text for name in names for passage in page.passages):
         return True
     labels = (
-        label for passage in page.passages for label in cited_labels(passage.text, doubtful=True)[_own(passage) :]
+        label for passage in page.passages for label in cited_labels(passage.text, doubtful=True)[_skipped(passage) :]
     )
     return not {number(label) for label in picture.labels}.isdisjoint(map(number, labels))
 
 
-def _own(passage: Passage) -> int:
+def _skipped(passage: Passage) -> int:
     """The number of labels with which a passage begins, if it is a caption."""
     return len(own_labels(passage.text)) if is_caption(passage.text) else 0
 

@@ -10,7 +10,7 @@ from typing import Annotated, TypeVar
 import typer
 
 from iconotext.cli.common import known_errors, progress
-from iconotext.cli.evaluate import EvaluateSettings, check_names, evaluate_model, looking_beside
+from iconotext.cli.evaluate import EvaluateSettings, check_names, evaluate_model, with_feature_table
 from iconotext.cli.options import (
     Download,
     Fields,
@@ -259,7 +259,7 @@ def examples(
             evaluation = evaluate_model(model, chosen, linking, EvaluateSettings()).evaluation
             ids, mean = [d.id for d in representative(evaluation, count)], evaluation.means["auc"]
         documents = shown_documents(ids, chosen.documents())
-        linking = looking_beside(linking, model, corpus)
+        linking = with_feature_table(linking, model, corpus)
         scored = score_documents(model, documents, linking, say=complain)
         items = examples_of(documents, scored, concept_source(model, linking.image))
         write_text(output, examples_page(items, model=model, corpus=corpus.name, mean_auc=mean), force=force)
@@ -433,7 +433,7 @@ def refinement(
 def spread(
     model: Annotated[str, argument(help="As for `evaluate`.")],
     corpus: Annotated[Path, argument(help="Corpus file; nobody need know its links.")],
-    seen: Annotated[
+    settings: Annotated[
         DifficultySettings,
         Fields(only=("text", "image", "word_vectors", "word_dim", "cache")),
     ],
@@ -466,12 +466,12 @@ def spread(
         check_names(linking, model)
         chosen = corpus_part(corpus, split and split.value)
         encoder = load_bridge(
-            **_with_features(seen, corpus).model_dump(exclude={"dimensions"}),
+            **_with_features(settings, corpus).model_dump(exclude={"dimensions"}),
             texts=(sentence.text for document in read_corpus(corpus) for sentence in document.sentences),
         )
         levels = by_level(list(spreads(chosen.documents(), encoder)), count)
         documents = shown_documents([s.id for _, s in levels], chosen.documents())
-        scored = score_documents(model, documents, looking_beside(linking, model, corpus), say=complain)
+        scored = score_documents(model, documents, with_feature_table(linking, model, corpus), say=complain)
         sides = {model: examples_of(documents, scored)}
         try:
             sides[f"object detection, K = {k}"] = examples_of(documents, detected(documents, encoder, k))
@@ -482,8 +482,8 @@ def spread(
             for side, examples in sides.items():
                 example = examples[number]
                 caption = f"{level.capitalize()} spread (images {measured.image:.2f}, text {measured.text:.2f}), {side}"
-                called = f"{caption}: {example.document.title}" if example.document.title else caption
-                renamed.append(replace(example, document=replace(example.document, title=called)))
+                title = f"{caption}: {example.document.title}" if example.document.title else caption
+                renamed.append(replace(example, document=replace(example.document, title=title)))
         heading = "Links where spread is high, middle and low"
         page = examples_page(renamed, model=model, corpus=corpus.name, mean_auc=None, heading=heading)
         write_text(output, page, force=force)

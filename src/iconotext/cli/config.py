@@ -85,8 +85,8 @@ class Configured:
                 elif isinstance(value, dict):
                     raise SettingError(f"{where}: a value is needed, not a table")
                 else:
-                    several = options[name].multiple and not isinstance(value, list)
-                    values[name] = ([value] if several else value), where
+                    single = options[name].multiple and not isinstance(value, list)
+                    values[name] = ([value] if single else value), where
         return values
 
     def _check_command(self, key: str, value: Any, options: dict[str, Any], file: str) -> None:
@@ -172,11 +172,11 @@ def _text(path: Path) -> str:
 
 def _our_tables(pyproject: str) -> str:
     """Return our tables in a ``pyproject.toml``, without the others, which may be invalid."""
-    lines, ours = [], False
+    lines, included = [], False
     for line in pyproject.splitlines():
         if line.startswith("["):
-            ours = line.startswith(("[tool.iconotext.", "[tool.iconotext]"))
-        if ours:
+            included = line.startswith(("[tool.iconotext.", "[tool.iconotext]"))
+        if included:
             lines.append(line)
     return "\n".join(lines)
 

@@ -478,7 +478,7 @@ def evaluate_model(model: str, chosen: CorpusPart, linking: LinkSettings, settin
     from iconotext.evaluate import evaluate as evaluated
     from iconotext.evaluate.score_documents import score_documents
 
-    linking = looking_beside(linking, model, chosen.path)
+    linking = with_feature_table(linking, model, chosen.path)
     if model == "object-detection":
         return _object_detection(chosen, linking, settings)
     scores = score_documents(model, chosen.documents(), linking, seed=settings.seed, say=complain)
@@ -486,7 +486,7 @@ def evaluate_model(model: str, chosen: CorpusPart, linking: LinkSettings, settin
     return Report(model, evaluated(scored, resamplings=settings.resamplings, seed=settings.seed))
 
 
-def looking_beside(linking: LinkSettings, model: str, corpus: Path) -> LinkSettings:
+def with_feature_table(linking: LinkSettings, model: str, corpus: Path) -> LinkSettings:
     """The settings, with the features beside the corpus for a model that uses a table, unless another is named."""
     from iconotext.corpus.convert import own_features
 

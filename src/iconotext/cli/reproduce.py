@@ -115,14 +115,14 @@ def reproduce(
         require("papers", purpose="reproducing a table")
         from iconotext.papers.tables import corpora, runner
 
-        several = len(corpus) > 1 or _is_named(corpus[0])
-        if several and dataset is not None:
+        many_corpora = len(corpus) > 1 or _is_named(corpus[0])
+        if many_corpora and dataset is not None:
             raise SettingError(f"dataset={dataset}: the names of the corpora say it; leave it out")
         show = Bars() if sys.stderr.isatty() else Lines()
         with closing(show):
             run = (
                 partial(corpora.reproduce_corpora, table, corpora.named_corpora(table, corpus))
-                if several
+                if many_corpora
                 else partial(runner.reproduce, table, Path(corpus[0]), dataset=dataset)
             )
             reproduction = run(
@@ -136,7 +136,7 @@ def reproduce(
                 report=show.report,
                 notify=show.notify,
             )
-        _tell(reproduction, as_json=as_json)
+        _print_reproduction(reproduction, as_json=as_json)
 
 
 def _is_named(corpus: str) -> bool:
@@ -145,7 +145,7 @@ def _is_named(corpus: str) -> bool:
     return bool(equals) and not set(name) & set("/\\.") and not Path(corpus).exists()
 
 
-def _tell(reproduction: Reproduction, *, as_json: bool) -> None:
+def _print_reproduction(reproduction: Reproduction, *, as_json: bool) -> None:
     from iconotext.papers.tables.comparison import TABLE
 
     if as_json:

@@ -110,7 +110,7 @@ class _Pictures:
     def __init__(self, folder: str | None) -> None:
         self._folder = folder
         if folder is not None:
-            self._found = ShardPictures(Path(folder), (), picture_folder=FoundImages(Path(folder)))
+            self._shard_pictures = ShardPictures(Path(folder), (), picture_folder=FoundImages(Path(folder)))
 
     def find(self, source: str) -> tuple[Path | bytes | None, str | None]:
         """See ``FindsImages``."""
@@ -120,7 +120,7 @@ class _Pictures:
             source = os.path.relpath(os.path.join(self._folder, source), self._folder)
             # Engines make names absolute, by a folder of theirs: then the last part is looked for in ours.
             source = os.path.basename(source) if leads_out(source) else source
-        return self._found.find(source)
+        return self._shard_pictures.find(source)
 
 
 def _kind(batch: object) -> str:

@@ -137,14 +137,14 @@ def _one_by_one(read: Callable[[dict[str, Any], str], Read]) -> Samples:
 
 def _of_corpus(values: dict[str, Any], place: str) -> Read:
     values, files = without_files(_with_bytes(values))
-    return replace(table_record({"id": place, **_given(values)}, place), files=files), None, None
+    return replace(table_record({"id": place, **_without_nulls(values)}, place), files=files), None, None
 
 
 def _of_mmc4(values: dict[str, Any], place: str) -> Read:
     infos = values["image_info"] if isinstance(values["image_info"], list) else []
     files = [_from_base64(info.get("image_base64")) if isinstance(info, dict) else None for info in infos]
     names = [{"image_name": info.get("image_name")} if isinstance(info, dict) else info for info in infos]
-    record = shard_record({**_given(values), "image_info": names}, place, 0)
+    record = shard_record({**_without_nulls(values), "image_info": names}, place, 0)
     return replace(record, files=tuple(files) if any(files) else ()), None, None
 
 
@@ -205,10 +205,10 @@ def _interleaved(rows: Iterable[tuple[int, dict[str, Any]]]) -> Iterator[Sample]
     samples: dict[str, list[tuple[int, dict[str, Any]]]] = {}
     for number, values in rows:
         samples.setdefault(str(values["sample_id"]), []).append((number, values))
-    for name, several in samples.items():
-        first = several[0][0]
+    for name, sample_rows in samples.items():
+        first = sample_rows[0][0]
         try:
-            ordered = sorted(several, key=lambda item: int(item[1]["position"]))
+            ordered = sorted(sample_rows, key=lambda item: int(item[1]["position"]))
         except (TypeError, ValueError):
             yield Sample(_wrong(f"row {first}", "position", "position must be a number"), first, (), (), ())
             continue
@@ -247,7 +247,7 @@ def _with_bytes(values: dict[str, Any]) -> dict[str, Any]:
     return values | {"images": [{"bytes": image} if isinstance(image, bytes) else image for image in images]}
 
 
-def _given(values: Values) -> dict[str, Any]:
+def _without_nulls(values: Values) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 

@@ -179,7 +179,7 @@ def _scores(linker: Linker, lost: Displaced, unseen: UnseenImages) -> Iterator[t
     words = [stems(sentence.text) for sentence in document.sentences]
     near = [set().union(*(words[i] for i in np.flatnonzero(row))) for row in lost.around]
     text_stems = [stems(text) for text in texts]
-    yield "words", np.array([[len(around & own) for own in text_stems] for around in near], dtype=np.float64)
+    yield "words", np.array([[len(around & text) for text in text_stems] for around in near], dtype=np.float64)
     evidence, encoder = linker.settings.evidence, linker.encoder
     image = tuple(kind for kind in evidence if kind != "caption")
     if "ocr" in evidence:

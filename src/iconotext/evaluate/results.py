@@ -297,9 +297,9 @@ def compare(
         CorpusError: They are not of the same documents, or no document has a defined AUC.
     """
     one, other = matched(first, second)
-    mine, weights = totals_and_weights(one)
-    theirs, _ = totals_and_weights(other)
-    differences = mine - theirs
+    first_totals, weights = totals_and_weights(one)
+    second_totals, _ = totals_and_weights(other)
+    differences = first_totals - second_totals
     bounds = bootstrap_intervals(differences, weights, resamplings=resamplings, seed=seed)
     return {
         metric: Comparison(
@@ -320,16 +320,16 @@ def matched(first: Evaluation, second: Evaluation) -> tuple[list[DocumentScores]
             if document.id in ids:
                 raise CorpusError(f"document {document.id!r} stands twice in the results of one model")
             ids.add(document.id)
-    theirs = {document.id: document for document in second.documents}
-    mine = {document.id for document in first.documents}
-    missing, extra = [key for key in mine if key not in theirs], [key for key in theirs if key not in mine]
+    by_id = {document.id: document for document in second.documents}
+    ids = {document.id for document in first.documents}
+    missing, extra = [key for key in ids if key not in by_id], [key for key in by_id if key not in ids]
     if missing or extra:
         raise CorpusError(
             f"the models were evaluated on different documents: {len(missing)} only in the first{_examples(missing)}, "
             f"{len(extra)} only in the second{_examples(extra)}; evaluate both on the same corpus and split"
         )
     for one in first.documents:
-        other = theirs[one.id]
+        other = by_id[one.id]
         if _facts(one) != _facts(other):
             raise CorpusError(
                 f"document {one.id!r} differs between the models: (sentences, images, links) are {_facts(one)} and "
@@ -337,7 +337,7 @@ def matched(first: Evaluation, second: Evaluation) -> tuple[list[DocumentScores]
             )
     if not first.defined:
         raise CorpusError("no document has a defined AUC, so there is nothing to compare")
-    return list(first.defined), [theirs[document.id] for document in first.defined]
+    return list(first.defined), [by_id[document.id] for document in first.defined]
 
 
 def _facts(document: DocumentScores) -> tuple[int, int, int | None]:

@@ -116,18 +116,18 @@ def load_image_backbone(name: str = IMAGE_BACKBONES[0]) -> ImageBackbone:
     return load_vision_model(name, folder)
 
 
-def load_dual_encoder(name: str, ours: Sequence[str] = ()) -> DualEncoder:
+def load_dual_encoder(name: str, other_names: Sequence[str] = ()) -> DualEncoder:
     """Load a text and an image encoder that share a space.
 
     Args:
         name: A folder, or a name on the Hugging Face hub, see ``find_model``: a CLIP-like model for
             sentence-transformers (such as ``sentence-transformers/clip-ViT-B-32``) or for transformers (CLIP, SigLIP).
-        ours: Other names that the caller accepts, for the error message.
+        other_names: Other names that the caller accepts, for the error message.
 
     Raises:
         FeatureError: There is no such model, it cannot be loaded, or it does not have both sides.
     """
-    folder = folder_of_model(name, ours)
+    folder = folder_of_model(name, other_names)
     if reads_graphs(folder, name_and_precision(name)[1]):
         from iconotext.features.graph_models import load_graphs
 

@@ -93,15 +93,15 @@ def _places(layout: str) -> list[tuple[np.dtype[Any], tuple[int, ...], int, int]
     return places
 
 
-def unpacked(layout: str, several: Sequence[bytes]) -> Iterator[tuple[NDArray[Any], ...]]:
+def unpacked(layout: str, packed: Sequence[bytes]) -> Iterator[tuple[NDArray[Any], ...]]:
     """Yield the arrays of several byte strings of equal layout and length; read-only."""
-    together = np.frombuffer(b"".join(several), np.uint8).reshape(len(several), -1)
+    together = np.frombuffer(b"".join(packed), np.uint8).reshape(len(packed), -1)
     columns = []
     for dtype, shape, count, offset in _places(layout):
         part = np.ascontiguousarray(together[:, offset : offset + count * dtype.itemsize])
-        column = part.view(dtype).reshape(-1, *shape) if count else np.zeros((len(several), *shape), dtype)
+        column = part.view(dtype).reshape(-1, *shape) if count else np.zeros((len(packed), *shape), dtype)
         column.flags.writeable = False
-        columns.append([column[row, ...] for row in range(len(several))])
+        columns.append([column[row, ...] for row in range(len(packed))])
     return zip(*columns, strict=True)
 
 
@@ -172,7 +172,7 @@ class FeatureCache:
             number = self._number(connection, backbone, names)
             now, worn = int(time.time()), []
             alike: dict[tuple[str, int], list[tuple[bytes, bytes]]] = {}  # unpacked together, since most rows are alike
-            for batch in _several(contents) if number is not None else ():
+            for batch in _chunks(contents) if number is not None else ():
                 rows = connection.execute(
                     f"{_SELECT}({','.join('?' * len(batch))})", (number, *(_hash(number, content) for content in batch))
                 )
@@ -359,7 +359,7 @@ def removals(
         yield len(chosen)
 
 
-def _several(contents: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+def _chunks(contents: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
     return (contents[start : start + ROWS] for start in range(0, len(contents), ROWS))
 
 

@@ -118,9 +118,9 @@ def downloads() -> Iterator[None]:
         _allowed.reset(before)
 
 
-def find_model(name: str, ours: Sequence[str] = ()) -> Path | None:
-    """Return the folder of a model, see ``folder_of_model``; None for a name in ``ours``, which needs no folder."""
-    return None if name in ours else folder_of_model(name, ours)
+def find_model(name: str, other_names: Sequence[str] = ()) -> Path | None:
+    """Return ``folder_of_model``; None for a name in ``other_names``, which needs no folder."""
+    return None if name in other_names else folder_of_model(name, other_names)
 
 
 def name_and_precision(name: str) -> tuple[str, str]:
@@ -131,7 +131,7 @@ def name_and_precision(name: str) -> tuple[str, str]:
     return name, ""
 
 
-def folder_of_model(name: str, ours: Sequence[str] = (), *, revision: str | None = None) -> Path:
+def folder_of_model(name: str, other_names: Sequence[str] = (), *, revision: str | None = None) -> Path:
     """Return the folder of a model by name; fast, since the model is not loaded.
 
     Args:
@@ -151,7 +151,7 @@ def folder_of_model(name: str, ours: Sequence[str] = (), *, revision: str | None
         folder = fetch(name, precision, revision) if _allowed.get() else cached_folder(name)
     if folder is None:
         nor = ", nor is it on the Hugging Face hub" if on_hub and _allowed.get() else ""
-        raise no_such_model(whole, ours, hub=on_hub and not nor, nor=nor)
+        raise no_such_model(whole, other_names, hub=on_hub and not nor, nor=nor)
     return folder
 
 
@@ -161,17 +161,17 @@ def revised_name(name: str, folder: Path, files: Iterable[Path] = ()) -> str:
     return folder_name(folder, files) if Path(name).is_dir() else f"{name}@{folder.name}"
 
 
-def no_such_model(name: str, ours: Sequence[str], *, hub: bool = False, nor: str = "") -> FeatureError:
+def no_such_model(name: str, other_names: Sequence[str], *, hub: bool = False, nor: str = "") -> FeatureError:
     """Make the error for a name without a model.
 
     Args:
         nor: End of the first clause, naming another place where the model was not found.
     """
     beside = models_in(Path(name).parent)
-    near = difflib.get_close_matches(name, [*ours, *beside])
+    near = difflib.get_close_matches(name, [*other_names, *beside])
     others = [folder for folder in beside if folder not in near][:SHOWN]
     advice = f"; did you mean {' or '.join(near)}?" if near else "."
-    advice += f" There are {', '.join([*ours, *others])} and other folders of models"
+    advice += f" There are {', '.join([*other_names, *others])} and other folders of models"
     advice += "; download=True looks on the Hugging Face hub" if hub else ""
     return FeatureError(f"{name}: no such model{nor}{advice}")
 

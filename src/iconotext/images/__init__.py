@@ -158,9 +158,9 @@ def inspect(images: Sequence[Image], *, min_side: int = MIN_SIDE, max_pixels: in
     for i, problem in (*_beyond_pixels(raster), *(_beyond_seconds(drawings) if len(drawings) > 1 else ())):
         problems[i] = problem
     readable = [i for i in files if problems[i] is None]
-    several = [(images[i].source, files[i]) for i in readable]
-    for copy, other in copies(several, lambda file: header(file).size, min_side=min_side).items():
-        problems[readable[copy]] = copy_problem(several[other][0])
+    named_files = [(images[i].source, files[i]) for i in readable]
+    for copy, other in copies(named_files, lambda file: header(file).size, min_side=min_side).items():
+        problems[readable[copy]] = copy_problem(named_files[other][0])
     return tuple(
         image if image.problem == problem else replace(image, problem=problem)
         for image, problem in zip(images, problems, strict=True)

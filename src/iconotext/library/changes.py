@@ -62,8 +62,8 @@ def smaller_copies(files: Sequence[SourceFile], ledger: Ledger, models: Models) 
         if current and {other for other in stored.values() if other} <= {str(path) for path in paths}:
             smaller |= {path: Path(other) for path, other in stored.items() if other}
             continue
-        several = [(str(path), path) for path in paths]
-        numbers = copies(several, min_side=min_side)
+        named_paths = [(str(path), path) for path in paths]
+        numbers = copies(named_paths, min_side=min_side)
         smaller |= {paths[copy]: paths[other] for copy, other in numbers.items()}
     return smaller
 
@@ -71,7 +71,7 @@ def smaller_copies(files: Sequence[SourceFile], ledger: Ledger, models: Models) 
 def image_change(
     file: SourceFile,
     old: Entry | None,
-    brought: Set[str],
+    owners: Set[str],
     models: Models,
     report: Report,
     copied: Mapping[Path, Path] = MappingProxyType({}),
@@ -79,7 +79,7 @@ def image_change(
     """Return the change of a picture's file; None if unchanged.
 
     Args:
-        brought: Owners of pictures in the library.
+        owners: Owners of pictures in the library.
         copied: From ``smaller_copies``.
     """
     path, settings = str(file.path), models.settings_key(file)
@@ -97,7 +97,7 @@ def image_change(
         problem = f"cannot be read: {error.strerror or error}"
         report.left_out.append((path, problem))
         # Its picture stays until the file can be read again, or is gone.
-        return None if path in brought else Change(path, Entry(path, state, settings, problem))
+        return None if path in owners else Change(path, Entry(path, state, settings, problem))
     reading = models.reading(file.path)
     (image,) = inspect([Image(path, file.path)], min_side=reading.min_side, max_pixels=reading.max_pixels)
     if image.problem is not None:
@@ -120,7 +120,7 @@ def is_unchanged(document: SourceFile, old: Entry | None, models: Models) -> boo
 
 
 def document_change(
-    file: SourceFile, old: Entry | None, brought: Set[str], models: Models, report: Report
+    file: SourceFile, old: Entry | None, owners: Set[str], models: Models, report: Report
 ) -> Change | None:
     """Return the change of a document; None if it and its pictures are unchanged. See ``image_change``."""
     path, settings, file_settings = str(file.path), models.settings_key(file), models.settings_of(file.path)
@@ -147,7 +147,7 @@ def document_change(
             if unfetched or closed:
                 unreadable.add(clean(image.source) or "")
             missing = missing or (bool(file_settings.get("fetch")) if unfetched else closed or image.file is None)
-    if problem is not None and path in brought:
+    if problem is not None and path in owners:
         return None  # the document's pictures stay until it can be read again, or is gone
     report.documents += problem is None
     state = json.dumps({"document": own_state, "pictures": pictures, "missing": missing})
@@ -238,17 +238,17 @@ PART = 256
 """A part ends at this many documents or pictures, whichever comes first."""
 
 
-def parts_of(brought: Iterable[str]) -> dict[str, int]:
+def parts_of(owners: Iterable[str]) -> dict[str, int]:
     """Return the number of parts of each shard: 1 + the number of the last part that brought in a picture."""
     parts: dict[str, int] = {}
-    for owner in brought:
+    for owner in owners:
         if (file := file_of(owner)) != owner:
             parts[file] = max(parts.get(file, 0), int(owner.rpartition("#")[2]) + 1)
     return parts
 
 
 def linked_shards(
-    files: Iterable[SourceFile], ledger: Ledger, brought: Iterable[str], stays: Callable[[str], bool]
+    files: Iterable[SourceFile], ledger: Ledger, owners: Iterable[str], stays: Callable[[str], bool]
 ) -> tuple[set[Path], dict[Path, Path]]:
     """Find the shards that are replaced by a result of ``scale link``, among ``files`` and those in the library.
 
@@ -256,13 +256,13 @@ def linked_shards(
     shard only one is used: the one in the library, else the first.
 
     Args:
-        brought: The owners of the library's pictures: files, and parts of shards.
+        owners: The owners of the library's pictures: files, and parts of shards.
         stays: Whether the pictures from this file stay in the library.
 
     Returns:
         The replaced shards; and each unused result with the result that is used in its place.
     """
-    parts, shards = parts_of(brought), [file.path for file in files if file.kind == "shard"]
+    parts, shards = parts_of(owners), [file.path for file in files if file.kind == "shard"]
     by_shard: dict[Path, Path] = {}
     unused: dict[Path, Path] = {}
     for shard, result in _results(ledger, parts, shards, stays):
@@ -272,13 +272,13 @@ def linked_shards(
 
 
 def _results(
-    ledger: Ledger, brought: Iterable[str], shards: Sequence[Path], stays: Callable[[str], bool]
+    ledger: Ledger, owners: Iterable[str], shards: Sequence[Path], stays: Callable[[str], bool]
 ) -> Iterator[tuple[Path, Path]]:
     """Yield shards with their results; if a shard has several results, the one to use comes first."""
     recorded = {file_of(name): shard for name, shard in ledger.results().items()}
     for name in sorted(filter(stays, recorded)):
         yield Path(recorded[name]), Path(name)
-    forgotten = {Path(name) for name in brought if name not in recorded and ledger.get(name) is None and stays(name)}
+    forgotten = {Path(name) for name in owners if name not in recorded and ledger.get(name) is None and stays(name)}
     for path in (*sorted(forgotten), *shards):
         with suppress(CorpusError):  # reported when the shard is read
             if (result := find_result(path)) is not None:

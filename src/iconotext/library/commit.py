@@ -211,13 +211,13 @@ def commit(
     changes: Sequence[Change],
     report: Report,
     *,
-    brought: Set[str],
+    owners: Set[str],
     models: Models | None = None,
 ) -> None:
     """Write changes of different files to the library and the ledger.
 
     Args:
-        brought: Owners of the library's pictures at the beginning of the run.
+        owners: Owners of the library's pictures at the beginning of the run.
         models: Encode new pictures; None if files are only removed.
     """
     if not changes:
@@ -225,7 +225,7 @@ def commit(
     of_file = {change.path: change for change in changes}
     arrivals = _merged(arrival for change in changes for arrival in change.arrivals)
     ledger.forget(of_file)  # after a kill before `put`, the files are only read again
-    stored = library.items(arrivals) | library.items_of_owners(of_file.keys() & brought)
+    stored = library.items(arrivals) | library.items_of_owners(of_file.keys() & owners)
     items, problems = dict(stored), dict[str, str]()
     if models is not None:
         stale = {digest for digest in arrivals if digest in stored and not models.is_current(stored[digest])}

@@ -123,8 +123,8 @@ def build_index(library: Library, queries: FloatMatrix) -> IndexSettings:
 
 def index_queries(library: Library, encoder: Encoder) -> FloatMatrix:
     """Return queries for testing an index: ``SENTENCES`` made-up sentences, and up to a quarter as many pictures."""
-    several = SENTENCES // 4
-    pictures = [item.vector for item in library.sample(several)[:several]]
+    count = SENTENCES // 4
+    pictures = [item.vector for item in library.sample(count)[:count]]
     return np.vstack([sample_sentences(encoder), np.array(pictures, np.float32).reshape(-1, encoder.dim)])
 
 

@@ -211,13 +211,13 @@ class DocumentLinker:
         Files that cannot be read are reported when they are linked. Files with pictures from the web are left out,
         since they would be fetched twice.
         """
-        several: dict[Linker, list[Document]] = {}
+        by_linker: dict[Linker, list[Document]] = {}
         for file, folder, settings in files:
             with suppress(IconotextError):
                 if settings.get("cache", True) and not settings.get("fetch"):
                     documents = _read(file, folder, settings)
-                    several.setdefault(self._linker(settings), []).extend(documents)
-        for linker, documents in several.items():
+                    by_linker.setdefault(self._linker(settings), []).extend(documents)
+        for linker, documents in by_linker.items():
             linker.encode_ahead(documents)
 
     def _linker(self, settings: Options) -> Linker:

@@ -45,9 +45,10 @@ _END = b"LANC"
 def check_new(path: Path) -> None:
     """Check that a folder can become a library: it does not exist, or has only files that a killed run left there."""
     require("library", purpose="a library of pictures")
-    ours = (f"{TABLE}.lance", LEDGER, SUMS, ".iconotext-")
+    library_files = (f"{TABLE}.lance", LEDGER, SUMS, ".iconotext-")
     try:
-        others = [entry.name for entry in path.iterdir() if not entry.name.startswith(ours)] if path.exists() else []
+        names = [entry.name for entry in path.iterdir()] if path.exists() else []
+        others = [name for name in names if not name.startswith(library_files)]
     except OSError as error:
         raise LibraryError(f"{path}: cannot be a library: {error.strerror or error}") from error
     if others:
@@ -275,8 +276,8 @@ class Library:
         )
         least = read[n - 1][1] if len(read) > n else 0.0
         # Of equally good matches LanceDB returns any: read all of them, or all whose digests come first.
-        several = (MORE * n, 1), (MANY * n, 1), *((MANY * n, MANY * MORE**step) for step in range(14))
-        for most, share in several if not least or read[-1][1] == least else ():
+        attempts = (MORE * n, 1), (MANY * n, 1), *((MANY * n, MANY * MORE**step) for step in range(14))
+        for most, share in attempts if not least or read[-1][1] == least else ():
             names = [first_names(1 / share)] if share > 1 else []
             read = self._by_words(words, most, " AND ".join([*([where] if where else []), *names]) or None)
             if share == 1:
@@ -292,8 +293,8 @@ class Library:
 
     def relevance(self, words: str, digests: Iterable[str]) -> dict[str, float]:
         """Return digest to BM25 score, for those of the given pictures that match; ``words`` as in ``matching``."""
-        several = sorted(set(digests))
-        return dict(self._by_words(words, len(several), one_of("digest", several), column="digest"))
+        distinct = sorted(set(digests))
+        return dict(self._by_words(words, len(distinct), one_of("digest", distinct), column="digest"))
 
     def details(self, pictures: Iterable[Compared]) -> dict[str, Item]:
         """Read the full records, without thumbnails, of pictures that a search with this object returned; by digest."""
@@ -403,7 +404,7 @@ def describe(library: Library) -> dict[str, Any]:
     """
     settings = library.settings
     singles = {root for root in settings.roots if file_kind(Path(root)) == "picture" and not Path(root).is_dir()}
-    several = [root for root in settings.roots if root not in singles]
+    folders = [root for root in settings.roots if root not in singles]
     owners = {owner for batch in library.column("owners") for owner in batch}
     kinds = Counter(file_kind(Path(file)) for file in {file_of(owner) for owner in owners})
     return {
@@ -411,7 +412,7 @@ def describe(library: Library) -> dict[str, Any]:
         "pictures": library.count(),
         "documents": kinds["document"],
         "shards": kinds["shard"],
-        "folders": [{"path": root, "pictures": _count(library, root)} for root in several],
+        "folders": [{"path": root, "pictures": _count(library, root)} for root in folders],
         "single_pictures": len(singles),
         "model": settings.model,
         "space": settings.space,

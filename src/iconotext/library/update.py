@@ -81,17 +81,17 @@ def add_files(
     library: Library,
     ledger: Ledger,
     sources: Sequence[SourceFile],
-    brought: Set[str],
+    owners: Set[str],
     models: Models,
     report: Report,
 ) -> Iterator[SourceFile]:
     """Add files; yields each file once it is in the library, or has turned out to bring no pictures."""
-    files, commits, tidy_after, parts = iter(sources), 0, TIDY_AFTER, parts_of(brought)
+    files, commits, tidy_after, parts = iter(sources), 0, TIDY_AFTER, parts_of(owners)
     copied = smaller_copies(sources, ledger, models)
 
     def bring(changes: Sequence[Change]) -> None:
         nonlocal commits, tidy_after
-        commit(library, ledger, changes, report, brought=brought, models=models)
+        commit(library, ledger, changes, report, owners=owners, models=models)
         commits += bool(changes)
         if commits == tidy_after:
             library.tidy()
@@ -103,7 +103,7 @@ def add_files(
         pictures = [file for file in readable if file.kind == "picture"]
 
         def change_of(file: SourceFile, old: Mapping[SourceFile, Any] = old) -> Change | None:
-            return image_change(file, old[file], brought, models, report, copied)
+            return image_change(file, old[file], owners, models, report, copied)
 
         image_changes = in_threads(change_of, pictures)
         waiting = [change for change in image_changes if change is not None]
@@ -113,7 +113,7 @@ def add_files(
             ahead = documents[start : start + AHEAD]
             models.encode_ahead(file for file in ahead if not is_unchanged(file, old[file], models))
             for file in ahead:
-                change = document_change(file, old[file], brought, models, report)
+                change = document_change(file, old[file], owners, models, report)
                 waiting += [change] if change is not None else []
                 if sum(len(change.arrivals) for change in waiting) >= BATCH or time.monotonic() > due:
                     bring(waiting)
@@ -126,12 +126,12 @@ def add_files(
         yield from batch
 
 
-def take_out(library: Library, ledger: Ledger, files: Sequence[str], brought: Set[str], report: Report) -> None:
+def take_out(library: Library, ledger: Ledger, files: Sequence[str], owners: Set[str], report: Report) -> None:
     """Remove the pictures that files brought in, and forget the files."""
     for start in range(0, len(files), BATCH):
         batch = files[start : start + BATCH]
         ledger.forget({file_of(owner) for owner in batch})  # parts of a shard are removed: read it again
-        commit(library, ledger, [Change(owner) for owner in batch], report, brought=brought)
+        commit(library, ledger, [Change(owner) for owner in batch], report, owners=owners)
 
 
 def all_owners(library: Library) -> set[str]:
@@ -197,8 +197,8 @@ def add_paths(
         settings = _remember(library, [lasting(root) for root in roots], _given_settings(reading, linking))
         places = [lasting(root) for root in roots if _may_be_there(root)]
         readings = {place: chosen(ReadSettings, file_settings(settings, place)) for place in places}
-        brought = all_owners(library)
-        files, unused = _to_read(library, ledger, readings, brought, report)
+        owners = all_owners(library)
+        files, unused = _to_read(library, ledger, readings, owners, report)
         report.failures += [
             (str(root), f"no such file or folder; if it is gone for good: iconotext library remove {path} {root}")
             for root in roots
@@ -207,11 +207,11 @@ def add_paths(
         pooled = default_pooled(encoder, cache) if relation_model is not None else None
         reader = cached_lines(load_line_reader(), cache) if any(map(reads_words, settings.values())) else None
         models = Models(encoder, link, settings, relation_model, pooled, reader)
-        progress = add_files(library, ledger, files, brought, models, report)
+        progress = add_files(library, ledger, files, owners, models, report)
         for _ in progress if watch is None else watch(progress, len(files)):
             pass
-        gone = (o for o in brought if (file := Path(file_of(o))) in unused or _is_gone(file, readings))
-        take_out(library, ledger, sorted(gone), brought, report)
+        gone = (o for o in owners if (file := Path(file_of(o))) in unused or _is_gone(file, readings))
+        take_out(library, ledger, sorted(gone), owners, report)
         _finish(library, encoder, report, say)
     return report
 
@@ -226,7 +226,7 @@ def _existing_settings(path: Path, paths: Sequence[Path]) -> LibrarySettings:
 
 
 def _to_read(
-    library: Library, ledger: Ledger, readings: Mapping[Path, ReadSettings], brought: Set[str], report: Report
+    library: Library, ledger: Ledger, readings: Mapping[Path, ReadSettings], owners: Set[str], report: Report
 ) -> tuple[list[SourceFile], Set[Path]]:
     """Return the files to read, and the unused files, whose pictures must be removed.
 
@@ -235,7 +235,7 @@ def _to_read(
     around = [Path(root) for root in library.settings.roots]
     files = list(find_files(readings, unread=report.failures))
     linked, other_results = linked_shards(
-        files, ledger, brought, lambda name: _is_in(name, around) and not _is_gone(Path(name), readings)
+        files, ledger, owners, lambda name: _is_in(name, around) and not _is_gone(Path(name), readings)
     )
     report.shards_with_results = sum(file.path in linked for file in files)
     report.failures += [
@@ -281,7 +281,7 @@ def remove_from_library(path: Path, paths: Sequence[Path]) -> Report:
     report = Report()
     with held_ledger(path) as ledger:
         library = open_library(path)
-        settings, brought = library.settings, all_owners(library)
+        settings, owners = library.settings, all_owners(library)
         places = [lasting(name) for name in paths]
         for root_name, place in zip(paths, places, strict=True):
             around = [root for root in settings.roots if Path(root) in place.parents]
@@ -290,11 +290,11 @@ def remove_from_library(path: Path, paths: Sequence[Path]) -> Report:
                     f"{root_name}: was added with {around[0]}, and would come back with it: move it away from there, or"
                     f" remove {around[0]}"
                 )
-            if not any(_is_in(file, [place]) for file in (*settings.roots, *brought)):
+            if not any(_is_in(file, [place]) for file in (*settings.roots, *owners)):
                 raise LibraryError(
                     f"{root_name}: nothing was added from there; this lists what was: iconotext library list {path}"
                 )
-        take_out(library, ledger, sorted(file for file in brought if _is_in(file, places)), brought, report)
+        take_out(library, ledger, sorted(file for file in owners if _is_in(file, places)), owners, report)
         library.save(
             roots=tuple(root for root in settings.roots if not _is_in(root, places)),
             asked={name: values for name, values in settings.asked.items() if not _is_in(name, places)},

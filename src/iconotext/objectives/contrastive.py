@@ -32,7 +32,7 @@ class Direction:
 
 
 def directions(
-    similarities: Tensor, image_negatives: Tensor, sentence_negatives: Tensor, own: Tensor | None = None
+    similarities: Tensor, image_negatives: Tensor, sentence_negatives: Tensor, sub_similarities: Tensor | None = None
 ) -> tuple[Tensor, tuple[Direction, Direction]]:
     """The (P,) similarities of the positives, and the two directions: sentences to images, images to sentences.
 
@@ -40,7 +40,7 @@ def directions(
         similarities: (D, D) float, [i, j] of the sentences of document i with the images of document j.
         image_negatives: (P, D) bool, [i, j] whether the images of j are negatives for the sentences of i; P ≤ D.
         sentence_negatives: (P, D) bool, [i, j] whether the sentences of j are negatives for the images of i.
-        own: (P,) the positives' similarities to use instead of the diagonal: those of their sub-documents.
+        sub_similarities: (P,) similarities of the positives' sub-documents, used instead of the diagonal.
 
     Raises:
         ShapeError: The shapes do not fit, a mask is not bool, or a document is its own negative.
@@ -65,11 +65,11 @@ def directions(
     if len(repeated):
         raise ShapeError(f"document {int(repeated[0])} is its own negative")
     positives = len(image_negatives)
-    if own is None:
-        own = similarities.diagonal()[:positives]
-    elif own.shape != (positives,):
-        raise ShapeError(f"own similarities are {tuple(own.shape)}, there are {positives} positives")
-    return own, (
+    if sub_similarities is None:
+        sub_similarities = similarities.diagonal()[:positives]
+    elif sub_similarities.shape != (positives,):
+        raise ShapeError(f"sub_similarities are {tuple(sub_similarities.shape)}, there are {positives} positives")
+    return sub_similarities, (
         Direction(similarities[:positives], image_negatives),
         Direction(similarities[:, :positives].t(), sentence_negatives),
     )
@@ -148,12 +148,12 @@ def hinge(
     *,
     margin: float = 0.2,
     negatives: Negatives,
-    own: Tensor | None = None,
+    sub_similarities: Tensor | None = None,
 ) -> Tensor:
     """Sum over both directions of max(0, margin - positive + negative), for the hardest negative or their mean.
 
-    The loss is 0 in a direction in which a document has no negatives. For similarities, masks and ``own`` see
-    ``directions``.
+    The loss is 0 in a direction in which a document has no negatives. The other arguments
+    are those of ``directions``.
 
     Args:
         margin: By how much a positive is to exceed its negatives, 0 or more; if all similarities are equal, the loss is
@@ -162,7 +162,7 @@ def hinge(
     Returns:
         (P,) losses of the first P documents, 0 or more. Where several negatives are the hardest, one gets the gradient.
     """
-    positives, both = directions(similarities, image_negatives, sentence_negatives, own)
+    positives, both = directions(similarities, image_negatives, sentence_negatives, sub_similarities)
     losses = torch.zeros_like(positives)
     if not losses.numel():
         return losses
@@ -182,12 +182,12 @@ def softmax(
     sentence_negatives: Tensor,
     *,
     scale: float | Tensor,
-    own: Tensor | None = None,
+    sub_similarities: Tensor | None = None,
 ) -> Tensor:
     """Mean over both directions of -log(exp(scale * positive) / (that + sum over negatives of exp(scale * negative))).
 
     The two directions are averaged, as in CLIP (Radford 2021), not summed as in the hinge of Hessel 2019. The loss is 0
-    in a direction in which a document has no negatives. For similarities, masks and ``own`` see ``directions``.
+    in a direction in which a document has no negatives. The other arguments are those of ``directions``.
 
     Args:
         scale: Factor on the similarities, above 0: 1 / temperature. A tensor, () float, may be learned.
@@ -195,7 +195,7 @@ def softmax(
     Returns:
         (P,) losses of the first P documents, 0 or more.
     """
-    positives, both = directions(similarities, image_negatives, sentence_negatives, own)
+    positives, both = directions(similarities, image_negatives, sentence_negatives, sub_similarities)
     losses = torch.zeros_like(positives)
     for direction in both:
         wrong = (direction.similarities * scale).masked_fill(~direction.negatives, -torch.inf)
@@ -211,14 +211,14 @@ def logistic(
     *,
     scale: float | Tensor,
     bias: float | Tensor,
-    own: Tensor | None = None,
+    sub_similarities: Tensor | None = None,
 ) -> Tensor:
     """-log σ(scale * positive + bias), minus half the sum over the negatives of log σ(-(scale * negative + bias)).
 
     Half, because if all other documents are negatives, every pair of documents is a negative twice: as images for
     sentences and as sentences for images. So the mean over documents is the loss of SigLIP (Zhai 2023). The sum grows
-    with the number of negatives; the bias, initially -10 in SigLIP, compensates for that. For similarities, masks and
-    ``own`` see ``directions``.
+    with the number of negatives; the bias, initially -10 in SigLIP, compensates for that. The other arguments
+    are those of ``directions``.
 
     Args:
         scale: Factor on the similarities, above 0. A tensor, () float, may be learned.
@@ -227,7 +227,7 @@ def logistic(
     Returns:
         (P,) losses of the first P documents, 0 or more.
     """
-    positives, both = directions(similarities, image_negatives, sentence_negatives, own)
+    positives, both = directions(similarities, image_negatives, sentence_negatives, sub_similarities)
     losses = softplus(-(positives * scale + bias))
     for direction in both:
         wrong = softplus(direction.similarities * scale + bias)

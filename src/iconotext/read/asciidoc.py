@@ -267,7 +267,7 @@ class _Blocks:
         self.forget()
 
     def forget(self) -> None:
-        self.title, self.names, self.style, self.given = "", list[str](), "", dict[str, str]()
+        self.title, self.names, self.style, self.named = "", list[str](), "", dict[str, str]()
 
     def read(self, lines: list[str], depth: int) -> list[str]:
         html_blocks: list[str] = []
@@ -316,7 +316,7 @@ class _Blocks:
         self.style = re.split(r"[#.%]", first, maxsplit=1)[0].strip() or self.style
         self.names += re.findall(r"#([\w:.-]+?)(?=[.%#]|$)", first)
         self.names += [named["id"]] if "id" in named else []
-        self.given |= named
+        self.named |= named
         self.title = named.get("title", self.title)
 
     def marks(self) -> str:
@@ -327,7 +327,7 @@ class _Blocks:
         title = self.texts.html(self.title) if self.title else ""
         if self.style in DRAWN:
             name = self.names[0] if self.names else self.style
-            return figure([made_by_code(name, self.given.get("alt"))], title, names=self.names)
+            return figure([made_by_code(name, self.named.get("alt"))], title, names=self.names)
         if (kind in CODE and delimiter != "--") or self.style in CODE_STYLES or depth >= MAX_DEPTH:
             return ""
         if kind == "+":
@@ -346,7 +346,7 @@ class _Blocks:
     def table(self, lines: list[str], title: str, depth: int, kind: str) -> str:
         """Return the HTML of a table; all of its cells are in one row, since only their order counts."""
         names, text = list(self.names), "\n".join(lines)
-        whole_style = self.given.get("cols", "")
+        whole_style = self.named.get("cols", "")
         self.forget()
         if kind == "," or kind == ":":
             cells = [("", cell) for line in lines for cell in line.split(kind)]

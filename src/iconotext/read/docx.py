@@ -167,11 +167,11 @@ class _Walk:
         for field_ in self.fields.open:
             self.point(field_)
         self.fields.continue_in_new_block()
-        own = style.kind
+        role = style.kind
         sequence = self.paragraph.sequence
         if sequence is not None:
-            own = "paragraph" if TABLE_LABEL.match(sequence) else "caption"
-        self.writer.close(kind if own is None or (own == "paragraph" and sequence is None) else own, style.level)
+            role = "paragraph" if TABLE_LABEL.match(sequence) else "caption"
+        self.writer.close(kind if role is None or (role == "paragraph" and sequence is None) else role, style.level)
 
     def finish(self, first: int, kind: Kind) -> None:
         paragraph, blocks = self.paragraph, self.writer.blocks[first:]

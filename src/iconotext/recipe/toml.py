@@ -31,14 +31,14 @@ AnySettings = TypeVar("AnySettings", bound=BaseModel)
 
 
 def make_settings(
-    kind: type[AnySettings], values: Mapping[str, object], called: Mapping[str, str] | None = None
+    kind: type[AnySettings], values: Mapping[str, object], labels: Mapping[str, str] | None = None
 ) -> AnySettings:
     """Make settings of the values that are given.
 
     Args:
         kind: The class of settings.
         values: Values by field name; None if not given.
-        called: Names in messages, such as ``--min-side``, by field name; default: the field name.
+        labels: Names in messages, such as ``--min-side``, by field name; default: the field name.
 
     Raises:
         SettingError: A value is out of range or of the wrong kind; names the setting and the allowed values.
@@ -48,7 +48,7 @@ def make_settings(
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0]) if first["loc"] else ""
-        where = f"{(called or {}).get(name, name)}: " if name else ""
+        where = f"{(labels or {}).get(name, name)}: " if name else ""
         raise SettingError(f"{where}{wrong_value(first)}") from error
 
 

@@ -193,13 +193,13 @@ class Manifest:
     def _lines(self) -> list[bytes]:
         try:
             status = self._path.lstat()
-            ours = stat.S_ISREG(status.st_mode) and status.st_size <= MAX_BYTES
-            data = self._path.read_bytes() if ours else b""
+            readable = stat.S_ISREG(status.st_mode) and status.st_size <= MAX_BYTES
+            data = self._path.read_bytes() if readable else b""
         except FileNotFoundError:
             return []
         except OSError as error:
             raise write_error(self._path, error) from error
-        if not ours or not data.startswith(_BEGIN[: len(data)]):
+        if not readable or not data.startswith(_BEGIN[: len(data)]):
             raise OutputError(f"{self._path} exists already, and iconotext did not write it; move it away")
         return data.splitlines()
 

@@ -82,7 +82,7 @@ class OnRay(Generic[Item]):
                 self.close()
                 raise
         self._ray, self._workers = ray, workers
-        self._given: dict[Any, Item] = {}
+        self._tasks: dict[Any, Item] = {}
         self._any = False  # whether any task has finished
         # Tasks, not actors: Ray keeps processes by itself, and waiting tasks are what an autoscaler looks at. Ray must
         # not retry, since it would not count a shard that kills its process; ``worked`` does.
@@ -97,13 +97,13 @@ class OnRay(Generic[Item]):
 
     def give(self, item: Item, /) -> None:
         """See ``Engine``."""
-        self._given[self._begin(item)] = item
+        self._tasks[self._begin(item)] = item
 
     def answers(self) -> Iterator[tuple[Item, Outcome, Any]]:
         """See ``Engine``."""
         errors = self._ray.exceptions
-        for task in self._ray.wait(list(self._given))[0]:
-            item = self._given.pop(task)
+        for task in self._ray.wait(list(self._tasks))[0]:
+            item = self._tasks.pop(task)
             try:
                 outcome, value = self._ray.get(task)
                 self._any = True

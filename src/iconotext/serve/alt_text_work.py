@@ -218,7 +218,7 @@ def to_describe(linked: LinkedDocument, place: Place, sha256: str, embedded: Map
     }
 
 
-def wanted(described: Mapping[str, Any]) -> tuple[str, ...]:
+def keys_to_describe(described: Mapping[str, Any]) -> tuple[str, ...]:
     """The keys of the pictures of ``to_describe`` that need attention."""
     if described["unchecked"] is not None:
         return ()

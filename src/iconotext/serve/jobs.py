@@ -202,7 +202,7 @@ class Jobs:
             same = entry.digest == result.columns["digest"]
             changed = _changed(before, pictures) if same and self.store.last_change(collection.id) else []
             self.followed.set_files(entry.id, result.files)
-            self.alt_texts.set_wanted(entry.id, result.wanted)
+            self.alt_texts.set_wanted(entry.id, result.keys_to_describe)
             self.metrics.linked(1, result.columns["links"])
             self.store.set_linked(entry.id, collection.round, result.columns, pictures, changed)
 

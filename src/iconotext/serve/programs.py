@@ -72,8 +72,8 @@ def _query(name: str, offered: dict[type[BaseModel], Sequence[str]], **more: Any
     for kind, names in offered.items():
         for field_name in names:
             field = kind.model_fields[field_name]
-            several = get_origin(field.annotation) is tuple
-            type_ = Annotated[field.annotation, BeforeValidator(_parts)] if several else field.annotation
+            is_list = get_origin(field.annotation) is tuple
+            type_ = Annotated[field.annotation, BeforeValidator(_parts)] if is_list else field.annotation
             fields[field_name] = type_, field
     return create_model(name, __config__=ConfigDict(extra="forbid"), **fields, **more)
 

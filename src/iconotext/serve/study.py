@@ -160,6 +160,6 @@ def _turn(study: Path, rater: str) -> TurnOut:
         judged=far.of_rater.get(rater_name(rater), 0),
         pairs=far.pairs,
         votes=far.votes,
-        wanted=far.wanted,
+        wanted=far.needed,
         finished=far.finished,
     )

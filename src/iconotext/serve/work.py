@@ -23,7 +23,7 @@ from iconotext.plain_text import counted, json_text
 from iconotext.read import Failure
 from iconotext.read.address import REMOTE
 from iconotext.read.format import formats_in_words
-from iconotext.serve.alt_text_work import to_describe, wanted
+from iconotext.serve.alt_text_work import keys_to_describe, to_describe
 from iconotext.serve.results import ALT_TEXT, REVIEW, embed_in, store_evidence, write_view
 from iconotext.serve.sources import File, Place, digest, documents_in, read_files, read_place
 from iconotext.serve.verdicts import CANDIDATES, Answer, doubts
@@ -80,13 +80,13 @@ class LinkResult:
     Attributes:
         columns: Its ``title``, ``digest``, and number of ``sentences``, ``links``, ``images``, and ``missing`` images.
         pictures: Pictures that can be linked.
-        wanted: Keys of pictures whose alternative text is missing or has a problem; see ``alt_text_work``.
+        keys_to_describe: Keys of pictures whose alternative text is missing or has a problem; see ``alt_text_work``.
         files: Its file, and those of its pictures.
     """
 
     columns: dict[str, Any]
     pictures: tuple[PictureRow, ...]
-    wanted: tuple[str, ...]
+    keys_to_describe: tuple[str, ...]
     files: tuple[File, ...]
 
 
@@ -190,7 +190,7 @@ def link(task: Task) -> LinkResult:
         "missing": len(missing) + len(embedded) - len(visible),
     }
     pictures = tuple(picture_row(candidates.document, number, likeliest) for number in visible)
-    return LinkResult(columns, pictures, wanted(described), read.files)
+    return LinkResult(columns, pictures, keys_to_describe(described), read.files)
 
 
 def view(task: Task) -> str:

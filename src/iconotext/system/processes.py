@@ -56,10 +56,10 @@ class Child:
 
     def __init__(self, work: Callable[..., None], /, *arguments: Any, daemon: bool = True) -> None:
         spawn = multiprocessing.get_context("spawn")  # a fork would copy locks that threads of ours hold
-        self.pipe, theirs = spawn.Pipe()
-        self.process = spawn.Process(target=_live, args=(theirs, work, arguments), daemon=daemon)
+        self.pipe, child_end = spawn.Pipe()
+        self.process = spawn.Process(target=_live, args=(child_end, work, arguments), daemon=daemon)
         self.process.start()
-        theirs.close()
+        child_end.close()
 
     def send(self, message: Any) -> None:
         """Send a picklable message. If the process has died, ``receive`` raises an error."""

@@ -84,9 +84,10 @@ def losses_of(
     function = resolve_name(row.function)
     mean = objective.negatives == "mean" or epoch < objective.mean_epochs
 
-    def contrast(margin: float, own: Tensor | None = None) -> Tensor:
+    def contrast(margin: float, sub_similarities: Tensor | None = None) -> Tensor:
         values = {"margin": margin, "negatives": "mean" if mean else "hardest", "scale": scale, "bias": bias}
-        losses: Tensor = function(similarities, *masks, own=own, **{name: values[name] for name in row.arguments})
+        arguments = {name: values[name] for name in row.arguments}
+        losses: Tensor = function(similarities, *masks, sub_similarities=sub_similarities, **arguments)
         return losses
 
     if recipe.similarity.pairs:
@@ -104,8 +105,8 @@ def losses_of(
         likely = similarities.diagonal()[:positives]
         losses = losses + objective.intra_document * intra_document(likely, unlikely, margin=objective.margin / 2)
     if objective.sub_document:
-        own = _sub_documents(cosines, *own_counts, recipe, generator)
-        losses = losses + objective.sub_document * contrast(objective.margin / 2, own)
+        sub_similarities = _sub_documents(cosines, *own_counts, recipe, generator)
+        losses = losses + objective.sub_document * contrast(objective.margin / 2, sub_similarities)
     if batch.posteriors is not None:
         losses = losses + objective.posterior * posterior(cosines, batch.posteriors, *own_counts, scale=scale)
     return losses

@@ -415,8 +415,8 @@ def _image_rows(parts: Sequence[Prepared]) -> tuple[Rows, NDArray[np.uint64]]:
     return first[inverse[rows]].astype(np.int64), keys
 
 
-def _offsets(several: Sequence[Rows]) -> Rows:
-    return offsets_of(np.concatenate([np.diff(offsets) for offsets in several]))
+def _offsets(parts: Sequence[Rows]) -> Rows:
+    return offsets_of(np.concatenate([np.diff(offsets) for offsets in parts]))
 
 
 def _stacked(arrays: Sequence[NDArray[np.float16] | None]) -> NDArray[np.float16] | None:

@@ -155,13 +155,13 @@ def _continue_relations(new: nn.Module, learned: Sequence[str], old: nn.Module, 
     """
     import torch
 
-    ours, theirs = (list(model.parameters()) for model in (new, old))
-    if len(ours) != len(theirs):
+    parameters, old_parameters = (list(model.parameters()) for model in (new, old))
+    if len(parameters) != len(old_parameters):
         return
     with torch.no_grad():
-        for mine, other in zip(ours[:-2], theirs[:-2], strict=True):
-            mine.copy_(other)
-        for mine, other in zip(ours[-2:], theirs[-2:], strict=True):
+        for parameter, other in zip(parameters[:-2], old_parameters[:-2], strict=True):
+            parameter.copy_(other)
+        for parameter, other in zip(parameters[-2:], old_parameters[-2:], strict=True):
             for row, relation in enumerate(old_names):
                 if relation in learned:
-                    mine[learned.index(relation)] = other[row]
+                    parameter[learned.index(relation)] = other[row]

@@ -219,7 +219,7 @@ def test_each_pair_gets_exactly_three_raters_and_nobody_judges_twice(tmp_path):
     assert len(set(given)) == len(given) == 15
     assert set(Counter(number for number, _ in given).values()) == {3}
     far = progress(path)
-    assert (far.pairs, far.complete, far.wanted, far.votes, far.finished) == (5, 5, 15, 15, True)
+    assert (far.pairs, far.complete, far.needed, far.votes, far.finished) == (5, 5, 15, 15, True)
     assert sum(far.of_rater.values()) == 15
 
 

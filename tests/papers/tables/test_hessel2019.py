@@ -101,7 +101,7 @@ def test_both_readings_of_at_most_k_are_rows_of_the_papers_tables():
         assert not TABLES[table].published["AP (at most k)"]  # the paper's figures are those of the code
 
 
-@pytest.mark.parametrize("key", TABLES["2"].own)
+@pytest.mark.parametrize("key", TABLES["2"].varied)
 def test_what_the_table_compares_cannot_be_set(key):
     with pytest.raises(SettingError, match=f"{key}: each row of table 2 has its own"):
         table_rows("2", [f" {key} =half"])

@@ -180,7 +180,7 @@ def test_settings_for_one_row_count_before_those_for_all():
     assert rows["mullink"].name == "mullink"
 
 
-@pytest.mark.parametrize("key", TABLES["li2021/3"].own)
+@pytest.mark.parametrize("key", TABLES["li2021/3"].varied)
 def test_what_a_table_compares_cannot_be_set_for_all(key):
     with pytest.raises(SettingError, match=f"{key}: each row of table li2021/3 has its own"):
         table_rows("li2021/3", [f"{key}=1"])

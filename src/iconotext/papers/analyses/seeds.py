@@ -77,7 +77,7 @@ def spread_over_seeds(evaluations: Sequence[Evaluation]) -> dict[str, float | No
 
 
 def differences(
-    mine: Mapping[int, Evaluation], theirs: Mapping[int, Evaluation], *, resamplings: int = RESAMPLINGS, seed: int = 0
+    first: Mapping[int, Evaluation], second: Mapping[int, Evaluation], *, resamplings: int = RESAMPLINGS, seed: int = 0
 ) -> dict[str, Difference]:
     """Compare two models, document by document and seed by seed: metric to difference, as in ``LINK_METRICS``.
 
@@ -85,10 +85,10 @@ def differences(
     draws both with replacement, the same ones for both models, and computes the difference. With few seeds such an
     interval is still too narrow: with three, the resampled variance is two thirds of the variance of seeds.
     """
-    common = [number for number in mine if number in theirs]
+    common = [number for number in first if number in second]
     if not common:
         raise CorpusError("the two models have no seed in common, so there is nothing to compare")
-    aligned = _aligned([evaluations[number] for evaluations in (mine, theirs) for number in common])
+    aligned = _aligned([evaluations[number] for evaluations in (first, second) for number in common])
     totals = np.array([totals_and_weights(evaluation)[0] for evaluation in aligned])
     weights = totals_and_weights(aligned[0])[1]
     by_seed = totals[: len(common)] - totals[len(common) :]  # (seeds, documents, metrics)
@@ -97,7 +97,7 @@ def differences(
     ends = (
         interval_over_seeds(by_seed, weights, resamplings=resamplings, seed=seed) if len(common) > 1 else only_documents
     )
-    overall, per_seed = (_rounded(values.sum(axis=-2) / weights.sum(axis=0)) for values in (mean, by_seed))
+    overall, per_seed = (_without_noise(values.sum(axis=-2) / weights.sum(axis=0)) for values in (mean, by_seed))
     signs = np.sign(per_seed) == np.sign(overall)
     return {
         metric: Difference(
@@ -153,7 +153,7 @@ def drawn_anew(
     return np.concatenate(parts)
 
 
-def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _without_noise(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Set values to 0 whose difference from 0 is only rounding."""
     return np.where(np.abs(values) < 1e-12, 0.0, values)
 

@@ -173,11 +173,11 @@ def _rankings(search: Search, numbers: np.ndarray[Any, Any], attention: Attentio
     best, values = best_images(search.score, numbers, images, count)
     results = []
     for row, number in enumerate(numbers.tolist()):
-        own = pairs.image_of[[number]]
-        rank = ranks_of(search.score(numbers[[row]], images), own).mean[0]
+        own_image = pairs.image_of[[number]]
+        rank = ranks_of(search.score(numbers[[row]], images), own_image).mean[0]
         relations: dict[str, float] = {}
         if coherence is not None:
-            probabilities = coherence.probabilities(pairs.texts[[number]], pairs.images[own])[0, 0]
+            probabilities = coherence.probabilities(pairs.texts[[number]], pairs.images[own_image])[0, 0]
             relations = dict(zip(coherence.relations, probabilities.tolist(), strict=True))
         words = [] if attention is None else attention(pairs.text[number])
         ranked = (tuple(best[row].tolist()), tuple(values[row].tolist()), float(rank))
@@ -241,7 +241,7 @@ def _words(results: Sequence[Ranking]) -> list[dict[str, Any]]:
         highest = max((word.weight for word in result.words), default=0.0)
         cells = [
             {
-                "word": readable(word.word) if word.known else f"({readable(word.word)})",
+                "word": readable(word.word) if word.in_vocabulary else f"({readable(word.word)})",
                 "weight": word.weight,
                 "shade": min(_SHADES - 1, int(word.weight / highest * _SHADES)),
             }

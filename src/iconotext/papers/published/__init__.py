@@ -82,7 +82,7 @@ class PublishedTable:
         state: Name of the table in the state of its folder: the table's name, or the paper's if tables share models.
         reference: Key of the row with which the others are compared.
         compares: Whether rows are compared with each other even if there is one seed.
-        own: Settings in which the rows differ, so that they cannot be set for all of them.
+        varied: Settings in which the rows differ, so that they cannot be set for all of them.
         mixed: Whether a setting for all rows applies only to those whose encoders have it.
         sections: Sections beside the table: ``shares``, ``bias``, ``agreement``; or ``sweeps`` in place of the table.
         notes: Remarks on the published table for a reader.
@@ -106,7 +106,7 @@ class PublishedTable:
     state: str
     reference: str
     compares: bool
-    own: tuple[str, ...]
+    varied: tuple[str, ...]
     mixed: bool
     sections: tuple[str, ...]
     notes: tuple[str, ...]
@@ -177,7 +177,7 @@ def _table(content: Mapping[str, Any], name: str) -> PublishedTable:
         state=entry.get("state", content.get("state", name)),
         reference=entry.get("reference", content["reference"]),
         compares=content.get("compares", False),
-        own=tuple(entry.get("own", content["own"])),
+        varied=tuple(entry.get("own", content["own"])),
         mixed=content.get("mixed", False),
         sections=tuple(entry.get("sections", ())),
         notes=tuple(entry.get("notes", ())),

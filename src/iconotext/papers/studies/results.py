@@ -194,7 +194,7 @@ class StudyResults:
             "second": self.about.second,
             "raters": self.about.raters,
             "votes": self.progress.votes,
-            "wanted": self.progress.wanted,
+            "wanted": self.progress.needed,
             "of_rater": dict(self.progress.of_rater),
             "power": self.power,
             "significance": self.significance,
@@ -244,8 +244,8 @@ def study_results(study: Path, *, power: float = POWER, significance: float = SI
 def study_grids(results: StudyResults) -> list[Grid]:
     """Make tables of the outcomes beside the published ones, of the tests, and of the agreement of raters."""
     columns: list[str] = ["Relation", "Pairs", *(outcome.capitalize() for outcome in OUTCOMES)]
-    several = len(results.about.models) > 1
-    names = [f"{row.model}: {row.relation}" if several else row.relation for row in results.rows]
+    many_models = len(results.about.models) > 1
+    names = [f"{row.model}: {row.relation}" if many_models else row.relation for row in results.rows]
     shares = [
         [name, f"{row.pairs:,}", *("–" if share is None else percent(share) for share in map(row.share, OUTCOMES))]
         for name, row in zip(names, results.rows, strict=True)
@@ -253,13 +253,13 @@ def study_grids(results: StudyResults) -> list[Grid]:
     published, beside = published_cells("alikhani2021/6"), list[str]()
     if any(row.relation in published for row in results.rows):
         columns.append("Published")
-        theirs = [next(iter(published.get(row.relation, {}).values()), "–") for row in results.rows]
-        shares = [[*ours, " / ".join(map(str, figures))] for ours, figures in zip(shares, theirs, strict=True)]
+        column = [next(iter(published.get(row.relation, {}).values()), "–") for row in results.rows]
+        shares = [[*cells, " / ".join(map(str, figures))] for cells, figures in zip(shares, column, strict=True)]
         beside = [f"Published: {', '.join(OUTCOMES[:4])}, of CMCM_c against CMCA."]
     tests = [[name, *_tests(row)] for name, row in zip(names, results.rows, strict=True)]
     far = results.progress
     votes = (
-        f"{far.votes:,} of {far.wanted:,} votes by {counted(sum(map(bool, far.of_rater.values())), 'rater')}; "
+        f"{far.votes:,} of {far.needed:,} votes by {counted(sum(map(bool, far.of_rater.values())), 'rater')}; "
         f"{far.complete:,} of {far.pairs:,} pairs have all of theirs, and only those are counted."
     )
     about = results.about
@@ -326,11 +326,11 @@ def _lines(connection: sqlite3.Connection) -> Iterator[tuple[object, ...]]:
         "WHERE answer IS NOT NULL ORDER BY number, answered, rater"
     )
     for number, model, query, text, relations, first, second, swapped, identical, *vote in lines:
-        rater, answer, given, answered = vote
+        rater, answer, shown_at, answered = vote
         yield (
             *(number, model, query, text, "; ".join(json.loads(relations)), first, second),
             *("second" if swapped else "first", int(identical), rater, answer),
-            *(outcome_of(answer, swapped=bool(swapped)), _time(given), _time(answered)),
+            *(outcome_of(answer, swapped=bool(swapped)), _time(shown_at), _time(answered)),
         )
 
 

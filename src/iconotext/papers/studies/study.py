@@ -303,14 +303,14 @@ class Progress:
     Attributes:
         pairs: Number of pairs.
         complete: Number of pairs with all their votes.
-        wanted: Number of votes that the study needs.
+        needed: Number of votes that the study needs.
         votes: Number of votes so far.
         of_rater: Number of votes of each rater, by name.
     """
 
     pairs: int
     complete: int
-    wanted: int
+    needed: int
     votes: int
     of_rater: Mapping[str, int]
 

@@ -161,7 +161,7 @@ class Comparison:
         return next((row for row in trained if row.key == self.table.reference), trained[0]).name
 
     @property
-    def called(self) -> str:
+    def label(self) -> str:
         """Name of the corpus in a table of several: the data set that it stands for, else its own name."""
         return self.dataset or self.corpus.stem
 
@@ -189,12 +189,12 @@ class Comparison:
         """Tell whether no epoch of a run was better than a model to which everything is alike."""
         return key in self.collapsed and not self.collapsed[key]["learned"]
 
-    def differing(self, *, several: bool = False) -> dict[str, list[str]]:
-        """Differences from the paper, by the name of the row; ``several`` corpora are called by their data sets."""
+    def differing(self, *, many_corpora: bool = False) -> dict[str, list[str]]:
+        """Differences from the paper, by the name of the row; ``many_corpora``: name the corpora by their data sets."""
         sample = next(row.recipe for row in self.rows if row.recipe is not None)
         width = None if self.prepared.images is None else self.prepared.images.shape[-1]
-        called = f"{self.called} ({self.corpus.name})" if several else self.corpus.name
-        data = of_data(called, self.prepared, self.table, self.dataset)
+        corpus_name = f"{self.label} ({self.corpus.name})" if many_corpora else self.corpus.name
+        data = of_data(corpus_name, self.prepared, self.table, self.dataset)
         by_row = {row.name: differing(row, self.table, sample, width=width, seeds=self.seeds) for row in self.shown}
         for row in self.shown:
             if row.transferred and self.source and row.transferred.casefold() not in self.source.name.casefold():
@@ -215,27 +215,27 @@ class TableReport:
 def footnotes(comparisons: Sequence[Comparison]) -> list[Footnote]:
     """A fidelity line for the rows of a table, one for those that differ alike, and why others have no figures."""
     names: dict[tuple[str, ...], list[str]] = {}
-    several = len(comparisons) > 1
-    differences = [c.differing(several=several) for c in comparisons]
+    many_corpora = len(comparisons) > 1
+    differences = [c.differing(many_corpora=many_corpora) for c in comparisons]
     for name in dict.fromkeys(row.name for c in comparisons for row in c.shown):
         texts = tuple(dict.fromkeys(text for of_rows in differences for text in of_rows.get(name, ())))
         names.setdefault(texts, []).append(name)
     lines = [Footnote(line(", ".join(rows), texts), rows) for texts, rows in names.items()]
     for comparison in comparisons:
-        where = f" on {comparison.called}" if several else ""
+        where = f" on {comparison.label}" if many_corpora else ""
         for row in comparison.shown:
             for run in runs_of(row, comparison.seeds):
-                called = called_run(row, run.seed, comparison.seeds) + where
+                run_name = run_title(row, run.seed, comparison.seeds) + where
                 if run.key in comparison.failed:
-                    lines.append(Footnote(f"{called} failed: {comparison.failed[run.key]}", [row.name], grave=True))
+                    lines.append(Footnote(f"{run_name} failed: {comparison.failed[run.key]}", [row.name], grave=True))
                 elif run.key in comparison.collapsed:
                     suffix = "" if comparison.counts(run.key) else " and has no figures here"
-                    text = f"{called} collapsed{suffix}: {comparison.collapsed[run.key]['why']}"
+                    text = f"{run_name} collapsed{suffix}: {comparison.collapsed[run.key]['why']}"
                     lines.append(Footnote(text, [row.name], grave=True))
     return lines
 
 
-def called_run(row: Row, seed: int, seeds: int) -> str:
+def run_title(row: Row, seed: int, seeds: int) -> str:
     """Return the name of a run for people."""
     return row.name if seeds == 1 else f"{row.name}, seed {seed}"
 

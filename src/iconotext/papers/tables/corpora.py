@@ -93,18 +93,19 @@ def _report(comparisons: Sequence[Comparison], folder: Path) -> tuple[list[Secti
     table = comparisons[0].table
     names = list(dict.fromkeys(name for c in comparisons for name in line_names(c)))
     scores = [read_scores(c) for c in comparisons]
-    means = {c.called: mean_scores(values) for c, values in zip(comparisons, scores, strict=True)}
-    ours = {name: {called: by_name[name] for called, by_name in means.items() if name in by_name} for name in names}
+    means = {c.label: mean_scores(values) for c, values in zip(comparisons, scores, strict=True)}
+    cells_of = {name: {corpus: by_name[name] for corpus, by_name in means.items() if name in by_name} for name in names}
     notes = [
         "In percent, in brackets 95 % bootstrap intervals over the test documents; bold is within one point of the "
         "best of its column. Each corpus has a report of its own: "
         + ", ".join(f"{c.folder.name}/table.html" for c in comparisons) + ".",
         *table.notes,
-        *(f"{c.called}: {problem}" for c in comparisons for problem in c.problems),
+        *(f"{c.label}: {problem}" for c in comparisons for problem in c.problems),
     ]  # fmt: skip
-    published = {name: published_figures(table, name, None) for name in names if name in table.published or ours[name]}
+    listed = [name for name in names if name in table.published or cells_of[name]]
+    published = {name: published_figures(table, name, None) for name in listed}
     grid = results_grid(
-        {name: cells for name, cells in ours.items() if cells}, published, title=table.title, notes=notes
+        {name: cells for name, cells in cells_of.items() if cells}, published, title=table.title, notes=notes
     )
     more, facts = agreement_sections(
         [(c, scores_by_seed(c, values)) for c, values in zip(comparisons, scores, strict=True)]
@@ -122,7 +123,7 @@ def _curves(comparisons: Sequence[Comparison], folder: Path) -> list[Section]:
         run = next((run for run in runs if (model_folder(comparison.folder, run.key) / LOG).is_file()), None)
         if run is not None:
             names.add(run.row.name)
-            curves.append(replace(read_curve(model_folder(comparison.folder, run.key)), name=comparison.called))
+            curves.append(replace(read_curve(model_folder(comparison.folder, run.key)), name=comparison.label))
     if not curves:
         return []
     write_curves(curves, folder / CURVES, force=True)

@@ -31,7 +31,7 @@ from iconotext.papers.analyses.difficulty import (
 )
 from iconotext.papers.analyses.seeds import differences, over_seeds
 from iconotext.papers.published import published_facts
-from iconotext.papers.tables.comparison import Comparison, called_run, runs_of
+from iconotext.papers.tables.comparison import Comparison, run_title, runs_of
 from iconotext.papers.tables.results_grid import SHOWN, BySeed
 from iconotext.papers.tables.rows import Row
 from iconotext.report.charts import BLUE, legend_above, write_figure
@@ -153,7 +153,7 @@ def _scores_by_model(comparison: Comparison, by_name: Mapping[str, BySeed]) -> d
 def _at_start(measured: Sequence[Measured]) -> list[str]:
     """Return a note about the runs that are left out, if there are any."""
     left_out = [
-        f"{called_run(row, run.seed, comparison.seeds)} on {comparison.called}"
+        f"{run_title(row, run.seed, comparison.seeds)} on {comparison.label}"
         for comparison, _ in measured
         for row in compared_rows(comparison).values()
         for run in runs_of(row, comparison.seeds)
@@ -171,14 +171,14 @@ def _correlation(measured: Sequence[Measured]) -> tuple[Grid | None, dict[str, A
         try:
             rhos = _rhos(_scores_by_model(comparison, by_name))
         except CorpusError as error:
-            notes.append(f"{comparison.called}: no correlation: {error}.")
+            notes.append(f"{comparison.label}: no correlation: {error}.")
             continue
         if not rhos:
             continue
-        facts[comparison.called] = {", ".join(pair): rho for pair, rho in rhos.items()}
+        facts[comparison.label] = {", ".join(pair): rho for pair, rho in rhos.items()}
         one, other, rho = lowest.get(comparison.dataset or "", ("", "", None))
         cells = ["–" if rhos.get(pair) is None else f"{rhos[pair]:.2f}" for pair in pairs]
-        rows.append([comparison.called, *cells, "–" if rho is None else f"{one}, {other}: {rho:.2f}"])
+        rows.append([comparison.label, *cells, "–" if rho is None else f"{one}, {other}: {rho:.2f}"])
     if not rows:
         return None, facts
     note = (
@@ -209,15 +209,15 @@ def _difficulty(measured: Sequence[Measured]) -> tuple[Grid | None, dict[str, An
         try:
             explained = _explained_by_seed(comparison, list(by_seed.values()))
         except (CorpusError, SettingError) as error:
-            notes.append(f"{comparison.called}: what makes its documents hard is not measured: {error}.")
+            notes.append(f"{comparison.label}: what makes its documents hard is not measured: {error}.")
             continue
         spread, content = ([getattr(result, name).r2 for result in explained] for name in ("spread", "content"))
-        facts[comparison.called] = {"spread": float(np.mean(spread)), "spread_and_content": float(np.mean(content))}
-        theirs = [f"{value}" for value in published.get(comparison.dataset or "", ("–", "–"))]
+        facts[comparison.label] = {"spread": float(np.mean(spread)), "spread_and_content": float(np.mean(content))}
+        published_values = [f"{value}" for value in published.get(comparison.dataset or "", ("–", "–"))]
         image, text = (np.mean([getattr(e, f"{side}_spread").r2 for e in explained]) for side in ("image", "text"))
         cells = [percent(float(np.mean(values))) for values in (image, text, spread, content)]
-        rows.append([comparison.called, *cells, *theirs])
-        notes.append(f"{comparison.called}: {seen_through(_recipe(comparison), comparison.prepared)}")
+        rows.append([comparison.label, *cells, *published_values])
+        notes.append(f"{comparison.label}: {seen_through(_recipe(comparison), comparison.prepared)}")
     if not rows and not notes:
         return None, facts
     note = "R² in percent: how much of the AUC of AP the spread and the content of the test documents explain."

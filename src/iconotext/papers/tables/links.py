@@ -25,9 +25,9 @@ from iconotext.papers.tables.comparison import (
     Notify,
     TableReport,
     about_results,
-    called_run,
     model_folder,
     results_path,
+    run_title,
     runs_of,
 )
 from iconotext.papers.tables.link_sections import agreement_sections, bias_sections, share_sections, word_vector_file
@@ -197,13 +197,13 @@ def report(comparison: Comparison) -> TableReport:
         for line in _lines(comparison)
         if line.name in table.published or line.name in means
     }
-    ours = {name: {comparison.corpus.stem: evaluation} for name, evaluation in means.items()}
+    measured = {name: {comparison.corpus.stem: evaluation} for name, evaluation in means.items()}
     notes = _notes(comparison, means, scores)
     if table.has_losses:
         losses = {name: {comparison.corpus.stem: loss} for name, loss in _mean_losses(scores).items()}
-        grid = losses_grid(ours, losses, published, title=title, notes=notes)
+        grid = losses_grid(measured, losses, published, title=title, notes=notes)
     else:
-        grid = results_grid(ours, published, title=title, notes=notes)
+        grid = results_grid(measured, published, title=title, notes=notes)
     return TableReport(title, [grid, *sections, *_curves(comparison)], facts)
 
 
@@ -305,7 +305,7 @@ def _curves(comparison: Comparison) -> list[Section]:
         for run in runs_of(row, comparison.seeds):
             model = model_folder(comparison.folder, run.key)
             if (model / LOG).is_file():
-                curves.append(replace(read_curve(model), name=called_run(row, run.seed, comparison.seeds)))
+                curves.append(replace(read_curve(model), name=run_title(row, run.seed, comparison.seeds)))
     if not curves:
         return []
     write_curves(curves, comparison.folder / CURVES, force=True)

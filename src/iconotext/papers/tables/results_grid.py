@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
@@ -98,15 +98,15 @@ def results_grid(
         published order, ours that it lacks at the end. Each data set has two columns: AUC, and p@1 / p@5.
     """
     published = published or {}
-    ours = dict.fromkeys(name for cells in rows.values() for name in cells)
-    theirs = dict.fromkeys(name for cells in published.values() for name in cells)
-    groups = _groups(ours, theirs)
+    groups = _groups(rows, published)
     figures = {
         name: [
             figure
-            for group, mine in groups
+            for group, is_measured in groups
             for figure in (
-                _ours(rows.get(name, {}).get(group)) if mine else _theirs(published.get(name, {}).get(group))
+                _measured_figures(rows.get(name, {}).get(group))
+                if is_measured
+                else _published_figures(published.get(name, {}).get(group))
             )
         ]
         for name in dict.fromkeys([*published, *rows])
@@ -128,15 +128,13 @@ def losses_grid(
     notes: Sequence[str],
 ) -> Grid:
     """Make the table of the supplement's §2: AUC, and the negative loss on test documents, beside published figures."""
-    ours = dict.fromkeys(name for cells in rows.values() for name in cells)
-    theirs = dict.fromkeys(name for cells in published.values() for name in cells)
-    groups, lines = _groups(ours, theirs), []
+    groups, lines = _groups(rows, published), []
     for name in dict.fromkeys([*published, *rows]):
         cells: list[Sequence[str]] = [name]
-        for group, mine in groups:
-            if mine:
+        for group, is_measured in groups:
+            if is_measured:
                 value = losses.get(name, {}).get(group)
-                cells += [_text(_ours(rows.get(name, {}).get(group))[0], None) or "–"]
+                cells += [_text(_measured_figures(rows.get(name, {}).get(group))[0], None) or "–"]
                 cells += ["–" if value is None else f"{-value:.3f}"]
             else:
                 area, loss = published.get(name, {}).get(group, (math.nan, math.nan))
@@ -144,7 +142,7 @@ def losses_grid(
         lines.append(cells)
     better = published_facts("hessel2019")["fine_tuned_better"]
     notes = [*notes, "−L: minus the mean loss on the test documents, by their own negatives; higher is better."]
-    for group in ours:
+    for group in dict.fromkeys(group for cells in rows.values() for group in cells):
         of_group = {name: values[group] for name, values in losses.items() if group in values}
         if len(of_group) == 2:
             (first, fixed), (second, tuned) = of_group.items()
@@ -156,15 +154,18 @@ def losses_grid(
     return Grid(title, ["", *((head, name) for head in _heads(groups) for name in ("AUC", "−L"))], lines, notes)
 
 
-def _groups(ours: Iterable[str], theirs: Iterable[str]) -> list[tuple[str, bool]]:
-    """Return our data sets that the paper lacks, then the paper's; each name with whether it is ours, ours first."""
-    names = dict.fromkeys([*(name for name in ours if name not in set(theirs)), *theirs])
-    return [(name, mine) for name in names for mine in (True, False) if name in (set(ours) if mine else set(theirs))]
+def _groups(rows: Mapping[str, Mapping[str, Any]], published: Cells) -> list[tuple[str, bool]]:
+    """Return our data sets that the paper lacks, then those of the paper, each with True for ours, False for its."""
+    measured = dict.fromkeys(name for cells in rows.values() for name in cells)
+    printed = dict.fromkeys(name for cells in published.values() for name in cells)
+    names = dict.fromkeys([*(name for name in measured if name not in printed), *printed])
+    return [(name, flag) for name in names for flag in (True, False) if name in (measured if flag else printed)]
 
 
 def _heads(groups: Sequence[tuple[str, bool]]) -> list[str]:
-    published = any(not mine for _, mine in groups)
-    return [f"{group} ({'ours' if mine else 'published'})" if published else group for group, mine in groups]
+    if all(is_measured for _, is_measured in groups):
+        return [group for group, _ in groups]
+    return [f"{group} ({'ours' if is_measured else 'published'})" for group, is_measured in groups]
 
 
 def is_bold(value: float, best: float | None) -> bool:
@@ -172,7 +173,7 @@ def is_bold(value: float, best: float | None) -> bool:
     return best is not None and round(best, 1) - round(value, 1) <= WITHIN + 1e-9
 
 
-def _ours(evaluation: Evaluation | None) -> list[Figure | None]:
+def _measured_figures(evaluation: Evaluation | None) -> list[Figure | None]:
     if evaluation is None:
         return [None] * len(SHOWN_METRICS)
     return [
@@ -181,7 +182,7 @@ def _ours(evaluation: Evaluation | None) -> list[Figure | None]:
     ]
 
 
-def _theirs(figures: Sequence[float] | None) -> list[Figure | None]:
+def _published_figures(figures: Sequence[float] | None) -> list[Figure | None]:
     return [None] * len(SHOWN_METRICS) if figures is None else [Figure(figure) for figure in figures]
 
 

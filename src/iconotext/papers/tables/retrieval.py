@@ -185,19 +185,19 @@ def differences_to(scores: Scores, reference: str) -> dict[str, dict[str, Any]]:
         score = scores[name][seed]
         return resampled_figures(score["ranks"][kind], score["pairs"])
 
-    def compared(mine: tuple[str, str], theirs: tuple[str, str], seeds: Sequence[int]) -> dict[str, Any]:
-        by_seed = np.array([figures(mine[0], s, mine[1]) - figures(theirs[0], s, theirs[1]) for s in seeds])
+    def compared(first: tuple[str, str], second: tuple[str, str], seeds: Sequence[int]) -> dict[str, Any]:
+        by_seed = np.array([figures(first[0], s, first[1]) - figures(second[0], s, second[1]) for s in seeds])
         return _intervals(by_seed)
 
     by_name: dict[str, dict[str, Any]] = {}
-    theirs = scores.get(reference, {})
-    for name, mine in scores.items():
-        seeds = [seed for seed in mine if seed in theirs and _same_queries(mine[seed], theirs[seed])]
+    base = scores.get(reference, {})
+    for name, by_seed in scores.items():
+        seeds = [seed for seed in by_seed if seed in base and _same_queries(by_seed[seed], base[seed])]
         if name != reference and seeds:
             by_name[name] = {"to": reference, "seeds": len(seeds)} | compared((name, PLAIN), (reference, PLAIN), seeds)
-        kinds = [kind for kind in next(iter(mine.values()))["ranks"] if kind != PLAIN]
+        kinds = [kind for kind in next(iter(by_seed.values()))["ranks"] if kind != PLAIN]
         if kinds:
-            refined = {kind: compared((name, kind), (name, PLAIN), list(mine)) for kind in kinds}
+            refined = {kind: compared((name, kind), (name, PLAIN), list(by_seed)) for kind in kinds}
             by_name[name] = by_name.get(name, {}) | {"refined": refined}
     return by_name
 
@@ -256,10 +256,10 @@ def _intervals(by_seed: NDArray[np.float64]) -> dict[str, Any]:
     return {metric: {"difference": float(mean), "interval": ends.tolist()} for metric, mean, ends in rows}
 
 
-def _same_queries(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> bool:
+def _same_queries(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
     """Tell whether two models were measured on the same pairs, in the same pools."""
-    queries = ([draw["queries"] for draw in scores["ranks"][PLAIN]] for scores in (mine, theirs))
-    return mine["pairs"] == theirs["pairs"] and next(queries) == next(queries)
+    queries = ([draw["queries"] for draw in scores["ranks"][PLAIN]] for scores in (first, second))
+    return first["pairs"] == second["pairs"] and next(queries) == next(queries)
 
 
 REFINEMENT_FIGURE = "refinement.svg"
@@ -336,10 +336,10 @@ def _retrieval(
     columns += [f"published {name}" for name in RANKS] if published else []
     rows = []
     for name in dict.fromkeys([*(name for name in published if names is None or name in names), *scores]):
-        cells = _ours(_parts(scores[name], "retrieval")) if name in scores else ["–"] * 4
+        cells = _measured_figures(_parts(scores[name], "retrieval")) if name in scores else ["–"] * 4
         cells += compared(differences.get(name, {}))
         if published:
-            cells += _theirs(published.get(name, {}).get(dataset or ""))
+            cells += _published_figures(published.get(name, {}).get(dataset or ""))
         rows.append([name, *cells])
     spread = "over the seeds" if seeds > 1 else "over the draws"
     notes = [
@@ -386,8 +386,8 @@ def _of_relations(scores: Scores, dataset: str | None) -> Grid:
             cells = ["0", *["–"] * 4]
             if defined:
                 queries = next(iter(defined.values()))["queries"]
-                cells = [f"{queries:.0f}", *_ours(defined)]
-            cells += _theirs(published.get(name, {}).get(relation) if dataset else None)
+                cells = [f"{queries:.0f}", *_measured_figures(defined)]
+            cells += _published_figures(published.get(name, {}).get(relation) if dataset else None)
             rows.append([f"{relation}: {name}", *cells])
     columns = ["", "queries", *RANKS, *(f"published {name}" for name in RANKS)]
     notes = ["Only texts that have the relation ask; all images of a pool remain candidates."]
@@ -404,9 +404,9 @@ def _precision(scores: Scores, dataset: str | None) -> Grid:
         for relation in relations:
             values = [score["precision"].get(relation, {}).get("average_precision") for score in by_seed.values()]
             good = [value for value in values if value is not None]
-            theirs = published.get(name, {}).get(relation)
-            ours = f"{np.mean(good):.2f}" if good else "–"
-            cells.append(ours + (f" ({theirs[0]:.2f})" if theirs else ""))
+            published_figure = published.get(name, {}).get(relation)
+            cell = f"{np.mean(good):.2f}" if good else "–"
+            cells.append(cell + (f" ({published_figure[0]:.2f})" if published_figure else ""))
         rows.append([name, *cells])
     notes = ["Average precision over the test pairs" + ("; published figures in brackets." if published else ".")]
     return Grid("Table 8: telling relations", ["", *relations], rows, notes)
@@ -417,12 +417,12 @@ def _rate(every: Sequence[Mapping[str, Mapping[str, Any]]], relation: str) -> st
     return next((f"{rate:.2f}" for rate in rates if rate is not None), "–")
 
 
-def _ours(by_seed: Mapping[int, Mapping[str, Any]]) -> list[str]:
+def _measured_figures(by_seed: Mapping[int, Mapping[str, Any]]) -> list[str]:
     """Return the cells of median rank with its deviation, and three recalls."""
     return [median_rank(list(by_seed.values())), *(percent(_mean(by_seed, f"r@{k}")) for k in (1, 5, 10))]
 
 
-def _theirs(figures: Sequence[float] | None) -> list[str]:
+def _published_figures(figures: Sequence[float] | None) -> list[str]:
     """Return the cells of median rank, with its deviation if published, and three recalls."""
     if figures is None:
         return ["–"] * 4

@@ -93,7 +93,7 @@ def table_rows(
     """
     for override in overrides:
         pattern, key = split_override(override)
-        if key == "name" or (pattern is None and key in table.own):
+        if key == "name" or (pattern is None and key in table.varied):
             raise SettingError(f"{key}: each row of table {table.name} has its own, which is what the table compares")
     chosen = [row for row in table.rows if not row.extra or any(_is(row, name) for name in extra)]
     rows = tuple(_row(row, table, overrides, dataset) for row in _expanded(chosen, relations))
@@ -231,20 +231,20 @@ def differing(row: Row, table: PublishedTable, sample: Recipe, *, width: int | N
     differences = [*_inputs(recipe, table, width, detects=row.recipe is None)]
     if row.recipe is None or row.plain is None:
         return differences
-    ours = _all(row.recipe)
-    stated = {key: statement for key, statement in table.stated.items() if statement.where.items() <= ours.items()}
+    settings = _all(row.recipe)
+    stated = {key: statement for key, statement in table.stated.items() if statement.where.items() <= settings.items()}
     stated |= row.stated
     kinds = {name: type(getattr(row.recipe, name))() for name in ("text", "image")}  # where the paper has another kind
     plain = _all(row.plain)
-    unsaid = flat({name: settings.model_dump(mode="json") for name, settings in kinds.items()}) | plain
-    for key, value in ours.items():
-        statement = stated.get(key) or Statement(unsaid.get(key), "" if key in table.own else "by the recipe")
+    defaults = flat({name: section.model_dump(mode="json") for name, section in kinds.items()}) | plain
+    for key, value in settings.items():
+        statement = stated.get(key) or Statement(defaults.get(key), "" if key in table.varied else "by the recipe")
         paper = None if statement.value == "none" != value else statement.value  # attention is called "none"
         if key not in (*NOT_COMPARED, *table.inputs) and value != paper:
             differences.append(f"{key} {_as_text(value)} ({_as_text(paper)}{_at(statement)})")
     for key, statement in stated.items():
         kind = f"{key.partition('.')[0]}.kind"
-        if key not in ours and statement.value not in ("none", 0) and ours.get(kind) == plain.get(kind):
+        if key not in settings and statement.value not in ("none", 0) and settings.get(kind) == plain.get(kind):
             differences.append(f"no {key} ({_as_text(statement.value)}{_at(statement)})")
     if seeds > 1:
         differences.append(f"{seeds} seeds (one run)")
@@ -260,11 +260,11 @@ def _at(statement: Statement) -> str:
 
 def of_data(corpus: str, prepared: Prepared, table: PublishedTable, dataset: str | None) -> str | None:
     """Describe the difference of a corpus's documents from the paper's data set; None if they are as many."""
-    ours = [len(prepared.documents(split)) for split in ("train", "validation", "test")]
+    document_counts = [len(prepared.documents(split)) for split in ("train", "validation", "test")]
     paper = table.documents.get(dataset or "")
-    if paper is not None and all(map(_as_stated, ours, paper)):
+    if paper is not None and all(map(_as_stated, document_counts, paper)):
         return None
-    counts = " / ".join(f"{count:,}" for count in ours)
+    counts = " / ".join(f"{count:,}" for count in document_counts)
     source = "no data set of the paper is named"
     if dataset is not None:
         source = f"{dataset}" + (f": {' / '.join(f'{count:,}' for count in paper)}" if paper else "")
@@ -291,18 +291,18 @@ def _inputs(recipe: Recipe, table: PublishedTable, width: int | None, *, detects
 
     Object detection needs a classifier, which a table has not, and vectors that mean something; see ``baselines``.
     """
-    ours = _all(recipe)
+    settings = _all(recipe)
     for key, noun in (("features.image", "image features"), ("text.word_vectors", "word vectors")):
         paper = table.inputs.get(REGION_NAMES if key == "features.image" and recipe.regions else key)
-        if paper is None or (key not in ours and not detects):
+        if paper is None or (key not in settings and not detects):
             continue
-        value = DEFAULTS[key] if ours.get(key) is None else str(ours[key])
+        value = DEFAULTS[key] if settings.get(key) is None else str(settings[key])
         if detects and key == "features.image" and (value == "pixels" or value.endswith(".npy")):
             value = EMBEDDED
         if detects and value == DEFAULTS["text.word_vectors"]:
             value = "of a text backbone" if recipe.features.text == "words" else f"of {recipe.features.text}"
         if value == "pixels":
-            value = f"{ours.get('image.network', EMBEDDED)}, trained along"
+            value = f"{settings.get('image.network', EMBEDDED)}, trained along"
         same = any(pattern in value.casefold() for pattern in paper["like"])
         if key == "features.image" and value.endswith(".npy"):
             same = same or width == paper["width"]
