@@ -48,8 +48,8 @@ class Coverable:
     Attributes:
         boxes: (R, 4) float: left, top, right, bottom, as shares of width and height from the top left.
         trials: (T, R) bool: which regions are left out together in each trial.
-        vectors: From (n, R) bool, the regions to leave out, to (n, D) vectors of the rest of the picture, in the space
-            of the sentences.
+        vectors: Function from (n, R) bool, the regions to leave out, to (n, D) vectors of the rest of the picture, in
+            the space of the sentences.
     """
 
     boxes: FloatMatrix
@@ -108,9 +108,9 @@ def explain_links(
 
     Args:
         image_vectors: Number of each linked image to its (D,) vector in the space of the sentences.
-        sentence_vectors: From n texts, and the number of the sentence that each stands for, to (n, D) vectors; the dot
+        sentence_vectors: Function from n texts, and the numbers of their sentences, to (n, D) vectors; the dot
             product with an image vector is the similarity to explain.
-        coverable: From the number of an image to its regions; None if the image cannot be encoded.
+        coverable: Function from the number of an image to its regions; None if the image cannot be encoded.
     """
     by_sentence, by_image = _grouped(link.sentence for link in links), _grouped(link.image for link in links)
     words: dict[int, list[tuple[int, int, float]]] = {}

@@ -177,6 +177,7 @@ def gather_evidence(
     Args:
         documents: Images with a ``problem`` are ignored.
         similarities: For each document the encoder's (S, V) cosines, or None without picture evidence.
+        readings: The vectors of the texts of each document.
         texts: Results of ``text_evidence`` for the same documents and kinds, if available; saves time.
     """
     kinds = chosen_evidence(evidence)

@@ -40,15 +40,15 @@ class EvidenceKind:
     """A kind of evidence: a row of the table.
 
     Attributes:
-        name: In settings and results, such as ``caption``.
+        name: Name in settings and results, such as ``caption``.
         summary: The information that is compared with the sentences.
         function: ``module:function`` that computes it, imported when it is first needed. A function of another package
             takes a ``Document`` with S sentences and V images, none of which has a problem, and returns an (S, V) array
             of finite numbers, larger for the sentences to which the image belongs.
         weight: Log-odds of a link for each 1 in this array; None for a kind that ships, whose weights were measured.
-        fitted: Of a kind that ships: whether its weights were fitted ``together`` with others', or on ``top`` of any
-            combination of those; None for weights that were not fitted. See ``decide.combine``.
-        extra: The extra of iconotext that installs what it needs; "" for none.
+        fitted: For a kind that ships: ``together`` if its weights were fitted together with those of other kinds,
+            ``top`` if on top of any combination of these; None if they were not fitted. See ``decide.combine``.
+        extra: The extra of iconotext that installs the packages for it; "" for none.
         default: Whether it is used unless the user chooses.
     """
 

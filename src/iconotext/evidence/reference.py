@@ -112,7 +112,7 @@ def reference_evidence(document: Document) -> FloatMatrix:
         return evidence
 
     @cache
-    def place() -> Places | None:  # computed only if needed: few documents have such a sentence
+    def place() -> Places | None:  # computed only if needed: few documents have a deictic reference
         return places([document]) if document.has_layout else None
 
     labels = [own_labels(image.caption or "") or own_labels(image.alt or "") for image in document.images]
