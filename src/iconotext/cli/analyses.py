@@ -349,7 +349,7 @@ def attention(
             longest = max((len(word.word) + 2 for word in words), default=0)
             highest = max((word.weight for word in words), default=1)
             for w in words:
-                text = w.word if w.in_vocabulary else f"({w.word})"
+                text = w.word if w.known else f"({w.word})"
                 say(f"{text:{longest}} {w.weight:5.2f} {'█' * round(BAR * w.weight / highest)}".rstrip())
             say()
 

@@ -19,7 +19,7 @@ def search(image):
 
 
 def words(text):
-    return [WordWeight("once", in_vocabulary=True, weight=0.2), WordWeight("upon", in_vocabulary=False, weight=0.8)]
+    return [WordWeight("once", known=True, weight=0.2), WordWeight("upon", known=False, weight=0.8)]
 
 
 def test_what_each_model_finds(search):

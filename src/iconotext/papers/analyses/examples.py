@@ -38,7 +38,7 @@ class WordWeight(NamedTuple):
     """The weight of a word, 0 to 1, with sum 1 in a sentence. Unknown words share one vector."""
 
     word: str
-    in_vocabulary: bool
+    known: bool
     weight: float
 
 

@@ -241,7 +241,7 @@ def _words(results: Sequence[Ranking]) -> list[dict[str, Any]]:
         highest = max((word.weight for word in result.words), default=0.0)
         cells = [
             {
-                "word": readable(word.word) if word.in_vocabulary else f"({readable(word.word)})",
+                "word": readable(word.word) if word.known else f"({readable(word.word)})",
                 "weight": word.weight,
                 "shade": min(_SHADES - 1, int(word.weight / highest * _SHADES)),
             }
