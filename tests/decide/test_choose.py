@@ -14,6 +14,7 @@ from iconotext.decide.choose import SELECTIONS, assignment, choose_links, in_ord
 from iconotext.decide.combine import (
     EXPLICIT_PRECISION,
     OVERRATED,
+    REFERENCE_WEIGHTS,
     Coefficients,
     combine,
     load_coefficients,
@@ -21,6 +22,7 @@ from iconotext.decide.combine import (
 )
 from iconotext.errors import SettingError, ShapeError
 from iconotext.evidence.gather import DocumentEvidence
+from iconotext.evidence.reference import DIRECTED, EXPLICIT, VAGUE
 from iconotext.types import EVIDENCE, Image, LinkedDocument, LinkedSentence, TextLine
 from tests.support.linking import BLOCKS, TEXTS, document, encode, link_document, workshop
 
@@ -185,6 +187,17 @@ def test_every_citing_sentence_is_nearly_certain() -> None:
     assert found.confidence[1, 0] < 0.01
 
 
+def test_each_strength_of_a_reference_adds_its_log_odds() -> None:
+    picture = Image("a.jpg", caption="Figure 1: A.", position=1)
+    for text, strength in (
+        ("See Figure 1.", EXPLICIT),
+        ("The photo below shows it.", DIRECTED),
+        ("In this photo.", VAGUE),
+    ):
+        found = weigh_evidence(document([text, "Nothing."], [picture]), None, encode, evidence=["reference"])
+        assert found.contributions["reference"][:, 0].tolist() == [np.float32(REFERENCE_WEIGHTS[strength]), 0]
+
+
 def test_references_alone_link_only_what_is_cited() -> None:
     d = document(["See Figure 1.", "Nothing."], [Image("a.jpg", caption="Figure 1: A."), Image("b.jpg")])
     links = link_document(d, None, encode, evidence=["reference"]).links
@@ -284,13 +297,14 @@ def brute_force(matrix: Any) -> Any:
     return max(sum(float(wide[r, c]) for r, c in enumerate(order)) for order in permutations(range(columns), rows))
 
 
-@given(matrices)
-def test_assignment_is_the_best_matching(matrix: Any) -> None:
-    chosen = assignment(matrix)
+@given(matrices, st.sampled_from([0.0, 0.3, 0.6]))
+def test_assignment_is_the_best_matching_of_what_is_sure_enough(matrix: Any, least: Any) -> None:
+    chosen = assignment(matrix, min_confidence=least)
     assert (chosen.sum(axis=0) <= 1).all()
     assert (chosen.sum(axis=1) <= 1).all()
     if matrix.size:
-        assert matrix[chosen].sum(dtype=np.float64) == pytest.approx(brute_force(matrix), abs=1e-5)
+        best = brute_force(np.where(matrix >= least, matrix, 0))
+        assert matrix[chosen].sum(dtype=np.float64) == pytest.approx(best, abs=1e-5)
 
 
 @pytest.mark.parametrize("name", SELECTIONS)

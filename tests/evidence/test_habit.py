@@ -26,7 +26,7 @@ from iconotext.evidence.habit import (
     judged_evidence,
     place_evidence,
 )
-from iconotext.evidence.layout import PLACES, place_numbers, places
+from iconotext.evidence.layout import OPENING, PLACES, place_numbers, places
 from iconotext.types import Document, Image, Sentence
 from tests.support.linking import encode
 
@@ -159,6 +159,12 @@ def test_a_given_habit_stands_for_all_inference(name: str):
     if name != "inside":  # there is no such place here
         for i, j in itertools.product(range(1, 5), range(1, 5)):
             assert (probability[i, j] > 0.01) <= (numbers[i, j] in NAMED_HABITS[name])
+
+
+@pytest.mark.parametrize("name", sorted(NAMED_HABITS))
+def test_a_given_habit_leaves_next_to_nothing_for_other_places(name: str):
+    other = np.isin(np.arange(OPENING), NAMED_HABITS[name], invert=True)
+    assert Habit(name=name).pseudo_counts("d")[:OPENING][other] == pytest.approx(1e-3)
 
 
 def test_an_unknown_habit_is_an_error():

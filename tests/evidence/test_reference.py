@@ -44,6 +44,14 @@ def test_a_repeated_number_means_the_nearest_and_nothing_without_layout() -> Non
     assert not reference_evidence(document(texts, images, blocks=[None] * 5)).any()
 
 
+def test_parts_of_a_figure_are_meant_together_unless_a_part_repeats() -> None:
+    captions = ["Figure 1a. A", "Figure 1b. B"]
+    images = [Image(f"{n}.jpg", caption=text, position=n) for n, text in enumerate([*captions, "Figure 1a. C"])]
+    texts = ["See Figure 1.", "x", "y"]
+    assert set(cells(reference_evidence(document(texts, images[:2])))) == {(0, 0), (0, 1)}
+    assert set(cells(reference_evidence(document(texts, images)))) == {(0, 0)}
+
+
 def test_a_caption_does_not_cite_itself() -> None:
     image = Image("a.jpg", caption="Figure 1: The tower. Compare Figure 1 again.", block=1, position=1, anchors=("f",))
     sentences = (
