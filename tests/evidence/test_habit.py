@@ -26,7 +26,7 @@ from iconotext.evidence.habit import (
     judged_evidence,
     place_evidence,
 )
-from iconotext.evidence.layout import OPENING, PLACES, place_numbers, places
+from iconotext.evidence.layout import OPENING, PLACES, headings, place_numbers, places
 from iconotext.types import Document, Image, Sentence
 from tests.support.linking import encode
 
@@ -165,6 +165,20 @@ def test_a_given_habit_stands_for_all_inference(name: str):
 def test_a_given_habit_leaves_next_to_nothing_for_other_places(name: str):
     other = np.isin(np.arange(OPENING), NAMED_HABITS[name], invert=True)
     assert Habit(name=name).pseudo_counts("d")[:OPENING][other] == pytest.approx(1e-3)
+
+
+def test_a_short_text_alone_in_its_block_is_a_heading():
+    texts = [
+        ("Bread", 0),
+        ("We bake it.", 1),
+        ("Slowly", 1),
+        ("With care", 2),
+        ("it rises.", 2),
+        ("Step 3", 3),
+        ("Eat", 4),
+    ]
+    document = Document("d", tuple(Sentence(text, block) for text, block in texts), ())
+    assert headings([document]).tolist() == [True, False, False, False, False, True, True]
 
 
 def test_an_unknown_habit_is_an_error():

@@ -50,6 +50,8 @@ def test_parts_of_a_figure_are_meant_together_unless_a_part_repeats() -> None:
     texts = ["See Figure 1.", "x", "y"]
     assert set(cells(reference_evidence(document(texts, images[:2])))) == {(0, 0), (0, 1)}
     assert set(cells(reference_evidence(document(texts, images)))) == {(0, 0)}
+    whole = Image("w.jpg", caption="Figure 2. W", position=3)
+    assert set(cells(reference_evidence(document(["See Figure 2c.", *texts[1:]], [*images, whole])))) == {(0, 3)}
 
 
 def test_a_caption_does_not_cite_itself() -> None:
