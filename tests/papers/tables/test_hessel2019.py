@@ -146,7 +146,9 @@ def test_a_whole_table(corpus, tmp_path, in_process):
     assert done.failed == {"assignment": "out of luck"}
     table = (folder / "table.md").read_text().replace("\\_", "_")
     rows = {
-        line.split("|")[1].strip(" ¹²³⁴⁵†"): line for line in table.split("Do models")[0].splitlines() if line[:1] == "|"
+        line.split("|")[1].strip(" ¹²³⁴⁵†"): line
+        for line in table.split("Do models")[0].splitlines()
+        if line[:1] == "|"
     }
     assert list(rows)[2:] == list(TABLES["2"].published)
     assert "MSCOCO (published)" in table
