@@ -9,11 +9,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from iconotext.errors import SettingError
 from iconotext.papers.published import published_tables
 from iconotext.papers.tables import runner as module
 from iconotext.papers.tables.comparison import Comparison, model_folder
 from iconotext.papers.tables.link_sections import compared_rows
-from iconotext.papers.tables.rows import differing, find_table, table_rows
+from iconotext.papers.tables.rows import chosen_rows, differing, find_table, table_rows
 from iconotext.papers.tables.runner import reproduce
 from iconotext.recipe import Recipe
 from iconotext.relations import CLUE
@@ -78,6 +79,18 @@ def test_data_sets_have_settings_of_their_own():
     base = next(row.recipe for row in table_rows(find_table("alikhani2021/4"), dataset="CITE++"))
     assert base.text.max_tokens == 200
     assert not any("max_tokens" in each for each in differences("alikhani2021/4", "cmca", dataset="CITE++"))
+
+
+def test_a_row_that_would_be_the_same_as_another_one_is_an_error():
+    key, kinds = "assignment-sentence-gru", ["features.text=minilm", "text.kind=projection"]
+    (row,) = chosen_rows(table_rows(find_table("3"), extra=[key]), [key])
+    assert row.recipe.text.sentence_gru
+    rows = table_rows(find_table("3"), kinds, extra=[key])
+    assert key not in [row.key for row in chosen_rows(rows, [])]
+    with pytest.raises(SettingError, match=r"is about text\.sentence_gru, which the sentence encoder"):
+        chosen_rows(rows, [key])
+    with pytest.raises(SettingError, match=r"row words-10 is about text\.max_tokens"):
+        chosen_rows(table_rows(find_table("alikhani2021/fig8"), kinds), [])
 
 
 def test_a_file_of_regions_is_the_papers_only_with_vectors_of_its_length():

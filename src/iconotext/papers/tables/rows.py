@@ -53,6 +53,7 @@ class Row:
         plain: The recipe without the user's overrides.
         stated: What the paper says of this row; of a row that the paper lacks, what it says of the table.
         extra: Whether the paper lacks it; then it is trained only if it is named.
+        lost: Settings that make the row what it is, but that the user's sentence encoder does not have.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Row:
     plain: Recipe | None = None
     stated: Mapping[str, Statement] = field(default_factory=dict)
     extra: bool = False
+    lost: str = ""
 
 
 def find_table(name: str) -> PublishedTable:
@@ -116,7 +118,14 @@ def chosen_rows(rows: Sequence[Row], only: Sequence[str], all_rows: Sequence[Pub
             names = {row.key: row.name for row in rows} | other_names
             listing = ", ".join(f"{key} ({name})" for key, name in names.items())
             raise SettingError(f"only={name}: no such row; there are {listing}")
-    return tuple(row for row in rows if (any(_is(row, name) for name in only) if only else not row.extra))
+    chosen = tuple(row for row in rows if (any(_is(row, name) for name in only) if only else not row.extra))
+    for row in chosen:
+        if row.lost:
+            raise SettingError(
+                f"row {row.key} is about {row.lost}, which the sentence encoder that text.kind names does not have: it "
+                "would be the same as another row; leave it out (--only names the others)"
+            )
+    return chosen
 
 
 def split_override(override: str) -> tuple[str | None, str]:
@@ -155,11 +164,12 @@ def _row(row: PublishedRow, table: PublishedTable, overrides: Sequence[str], dat
     changes = _for_row(((*split_override(override), override.partition("=")[2]) for override in overrides), row.key)
     plain = _loaded(row.recipe, row_settings)
     settings = row_settings | {key: value for key, value in changes.items() if _fits(plain, key, value, table)}
+    lost = [key for key, value in row.settings.items() if row.of_table.get(key) != value and not _has(changes, key)]
     share = row.settings.get("training.labelled")
     recipe = _loaded(row.recipe, {k: value for k, value in settings.items() if k in changes or _has(changes, k)})
     stated_values = {**(row.of_table if row.extra else row.settings), **by_dataset}
     stated = {key: Statement(value, "") for key, value in stated_values.items()} | dict(row.stated)
-    return Row(row.name, row.key, recipe, share, row.transferred, row.needed, plain, stated, row.extra)
+    return Row(row.name, row.key, recipe, share, row.transferred, row.needed, plain, stated, row.extra, ", ".join(lost))
 
 
 def _has(values: Mapping[str, str], key: str) -> bool:
