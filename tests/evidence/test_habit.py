@@ -167,6 +167,11 @@ def test_a_given_habit_leaves_next_to_nothing_for_other_places(name: str):
     assert Habit(name=name).pseudo_counts("d")[:OPENING][other] == pytest.approx(1e-3)
 
 
+def test_named_habits_are_the_places_on_their_side():
+    for name, words in {"above": ("above", "before"), "below": ("below", "after", "of the heading")}.items():
+        assert NAMED_HABITS[name] == tuple(n for n, place in enumerate(PLACES) if any(word in place for word in words))
+
+
 def test_a_short_text_alone_in_its_block_is_a_heading():
     texts = [
         ("Bread", 0),
