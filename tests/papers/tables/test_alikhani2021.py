@@ -172,6 +172,8 @@ def test_figure_8_is_drawn(tmp_path, in_process):
     ]
     assert names[1:] == ["λ_cls = 0.1 and 200 words", "λ_cls = 0.01", "10 words"]
     assert "validation MedR" in table
+    assert "The values are ours" in table
+    assert "Image features are frozen where a row does not say otherwise" in table
     figure = (folder / "sweeps.svg").read_text()
     assert "words of a text" in figure
     assert done.results["differences"]["10 words"]["to"] == "λ_cls = 0.1 and 200 words"

@@ -382,6 +382,9 @@ def test_a_share_alone_and_no_published_figures(corpus, tmp_path, in_process):
     done = again("li2021/5", corpus, tmp_path, only=["supervised-20"])
     assert done.results["overtaking"] == {}
     assert [row["row"] for row in done.results["rows"]] == ["Supervised, 20 %"]
+    done = again("li2021/5", corpus, tmp_path, only=["gru-cnn"])  # what the paper may mean, and gives no share for
+    assert done.results["overtaking"]["Ours, GRU+CNN"]["published"] is None
+    assert "The paper names no data set for Fig. 5" in (tmp_path / "table.md").read_text()
     with pytest.raises(SettingError, match="table li2021/5 has no published figures"):
         again("li2021/5", corpus, tmp_path, dataset="MSCOCO")
 
@@ -459,6 +462,9 @@ def test_bias(tmp_path, in_process, monkeypatch):
     assert "Kolmogorov–Smirnov test: D = " in table
     assert "mean word vectors of v.txt" in table
     assert "Spread of images by features.npy" in table
+    assert "Features of features.npy" in table
+    assert "of 60 of the 60 documents with gold links" in table
+    assert "are what Hessel 2019 publishes of AP" in table
     assert (tmp_path / "out/distances.png").is_file()
     page = (tmp_path / "out/table.html").read_text()
     assert '<img src="distances.svg"' in page

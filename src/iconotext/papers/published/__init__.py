@@ -85,7 +85,8 @@ class PublishedTable:
         varied: Settings in which the rows differ, so that they cannot be set for all of them.
         mixed: Whether a setting for all rows applies only to those whose encoders have it.
         sections: Sections beside the table: ``shares``, ``bias``, ``agreement``; or ``sweeps`` in place of the table.
-        notes: Remarks on the published table for a reader.
+        notes: Remarks for a reader: on what all tables of the paper do differently and no setting holds, and on this one.
+        runs: How often the paper trained or tested its models.
         stated: The paper's statements about all rows by keys of recipes.
         by_dataset: Keys, or ``row:key``, with other values on a data set, by data set.
         inputs: The paper's ``features.image``, ``regions`` and ``text.word_vectors``: the ``name``, parts of names that
@@ -110,6 +111,7 @@ class PublishedTable:
     mixed: bool
     sections: tuple[str, ...]
     notes: tuple[str, ...]
+    runs: str
     stated: Mapping[str, Statement]
     by_dataset: Mapping[str, Mapping[str, Any]]
     inputs: Mapping[str, Mapping[str, Any]]
@@ -180,7 +182,8 @@ def _table(content: Mapping[str, Any], name: str) -> PublishedTable:
         varied=tuple(entry.get("own", content["own"])),
         mixed=content.get("mixed", False),
         sections=tuple(entry.get("sections", ())),
-        notes=tuple(entry.get("notes", ())),
+        notes=(*content.get("notes", ()), *entry.get("notes", ())),
+        runs=content.get("runs", "number not mentioned"),
         stated=_statements(content),
         by_dataset=entry.get("by_dataset", content.get("by_dataset", {})),
         inputs={**content.get("inputs", {}), **entry.get("inputs", {})},

@@ -8,7 +8,7 @@ training and of evaluation, and from which share of labelled documents on the su
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -96,10 +96,13 @@ def seen_through(recipe: Recipe, prepared: Prepared) -> str:
     file = word_vector_file(recipe, prepared)
     text = recipe.features.text if recipe.features.text != "words" else "the text backbone that comes with the program"
     of_text = f"mean word vectors of {file.name}" if file else text
-    image = recipe.features.image
-    of_image = Path(image).name if image.endswith(".npy") else prepared.meta["backbones"]["image"]
     paper = "the paper has DenseNet169 and mean word2vec vectors"
-    return f"Spread of images by {of_image}, of sentences by {of_text}; {paper}."
+    return f"Spread of images by {_image_features(recipe, prepared)}, of sentences by {of_text}; {paper}."
+
+
+def _image_features(recipe: Recipe, prepared: Prepared) -> str:
+    image = recipe.features.image
+    return Path(image).name if image.endswith(".npy") else str(prepared.meta["backbones"]["image"])
 
 
 def _sentence_vectors(corpus: Path, recipe: Recipe, prepared: Prepared) -> Callable[[Sequence[str]], FloatMatrix]:
@@ -268,7 +271,10 @@ def bias_sections(comparison: Comparison, by_name: Mapping[str, BySeed]) -> tupl
     for name in (DISTANCES_FIGURE, DISTANCES_PNG):
         write_distances(bias, comparison.folder / name, force=True)
     caption = "Distances of gold images to the negatives of training and of evaluation"
-    sections: list[Section] = [Drawing(DISTANCES_FIGURE, caption), bias_grid(bias)]
+    grid = bias_grid(bias)
+    of_which = f"{bias.documents:,} of the {len(np.flatnonzero(prepared.linked)):,} documents with gold links"
+    seen = f"Features of {_image_features(recipe, prepared)} (the paper: 'pre-trained CNN features'), of {of_which}."
+    sections: list[Section] = [Drawing(DISTANCES_FIGURE, caption), replace(grid, notes=[*grid.notes, seen])]
     facts: dict[str, Any] = {"bias": asdict(bias), "explained": None}
     if BEFORE in by_name and AFTER in by_name:
         comparison.notify("spread of the documents")
@@ -372,8 +378,8 @@ def share_sections(
         "model has the better mean, and from which on the 95 % interval of the difference excludes 0."
     ]
     for name, by_seed in unsupervised.items():
-        enough = published_facts("li2021")["enough_labels"][name]
-        facts[name] = {"published": enough / 100}
+        enough = published_facts("li2021")["enough_labels"].get(name)
+        facts[name] = {"published": None if enough is None else enough / 100}
         cells = []
         for metric in SHOWN:
             level = means_of_others[name].means[metric]
@@ -386,7 +392,7 @@ def share_sections(
                 notes, surely = [*notes, f"{name} cannot be compared: {error}."], None
             facts[name][metric] = {"from": first, "from_with_certainty": surely}
             cells += [_share_cell(first, means), _share_cell(surely, means)]
-        lines.append([name, *cells, f"more than {enough} %"])
+        lines.append([name, *cells, "–" if enough is None else f"more than {enough} %"])
     if not lines:
         return [drawing], facts
     columns = ["better than"]

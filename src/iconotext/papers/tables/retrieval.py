@@ -390,7 +390,10 @@ def _of_relations(scores: Scores, dataset: str | None) -> Grid:
             cells += _published_figures(published.get(name, {}).get(relation) if dataset else None)
             rows.append([f"{relation}: {name}", *cells])
     columns = ["", "queries", *RANKS, *(f"published {name}" for name in RANKS)]
-    notes = ["Only texts that have the relation ask; all images of a pool remain candidates."]
+    notes = [
+        "Only texts that have the relation ask; all images of a pool remain candidates. The paper measures on 'subsets of "
+        "the test set' (appendix B), and does not say whether their images alone are the candidates."
+    ]
     return Grid("Table 7: by relation", columns, rows, notes)
 
 
@@ -550,7 +553,7 @@ def report(comparison: Comparison) -> TableReport:
     elif scores:
         names = [row.name for row in comparison.shown] if comparison.requested else None
         sections = retrieval_sections(scores, differences, dataset, comparison.reference, comparison.folder, names)
-        sections += [Note(note) for note in comparison.table.notes]
+    sections += [Note(note) for note in comparison.table.notes if scores]
     return TableReport(f"{comparison.table.paper}, and {comparison.corpus.name}", sections, facts)
 
 

@@ -257,7 +257,7 @@ def differing(row: Row, table: PublishedTable, sample: Recipe, *, width: int | N
         if key not in settings and statement.value not in ("none", 0) and settings.get(kind) == plain.get(kind):
             differences.append(f"no {key} ({_as_text(statement.value)}{_at(statement)})")
     if seeds > 1:
-        differences.append(f"{seeds} seeds (one run)")
+        differences.append(f"{seeds} seeds ({table.runs})")
     return differences
 
 
