@@ -85,7 +85,7 @@ class PublishedTable:
         varied: Settings in which the rows differ, so that they cannot be set for all of them.
         mixed: Whether a setting for all rows applies only to those whose encoders have it.
         sections: Sections beside the table: ``shares``, ``bias``, ``agreement``; or ``sweeps`` in place of the table.
-        notes: Remarks for a reader: on what all tables of the paper do differently and no setting holds, and on this one.
+        notes: Remarks for a reader, on all tables of the paper (what no setting holds) and on this one.
         runs: How often the paper trained or tested its models.
         stated: The paper's statements about all rows by keys of recipes.
         by_dataset: Keys, or ``row:key``, with other values on a data set, by data set.

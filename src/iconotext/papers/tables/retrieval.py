@@ -391,8 +391,8 @@ def _of_relations(scores: Scores, dataset: str | None) -> Grid:
             rows.append([f"{relation}: {name}", *cells])
     columns = ["", "queries", *RANKS, *(f"published {name}" for name in RANKS)]
     notes = [
-        "Only texts that have the relation ask; all images of a pool remain candidates. The paper measures on 'subsets of "
-        "the test set' (appendix B), and does not say whether their images alone are the candidates."
+        "Only texts that have the relation ask; all images of a pool remain candidates. The paper measures on 'subsets "
+        "of the test set' (appendix B), and does not say whether their images alone are the candidates."
     ]
     return Grid("Table 7: by relation", columns, rows, notes)
 
