@@ -10,7 +10,14 @@ import pytest
 from iconotext.errors import CorpusError, SettingError
 from iconotext.evaluate.statistics import resampled_counts
 from iconotext.papers.published import published_cells
-from iconotext.papers.tables.retrieval import data_set, differences_to, resampled_figures, swept, weighted_medians
+from iconotext.papers.tables.retrieval import (
+    best_on_validation,
+    data_set,
+    differences_to,
+    resampled_figures,
+    swept,
+    weighted_medians,
+)
 from iconotext.papers.tables.rows import chosen_rows, differing, find_table, table_rows
 from iconotext.papers.tables.runner import reproduce
 from iconotext.relations import CITE, CLUE
@@ -159,6 +166,12 @@ def test_the_search_names_what_is_best_on_validation(tmp_path, in_process):
     assert "words of a text" not in (folder / "sweeps.svg").read_text()
     (layers,) = {2, 1} - {1 if ranks["2 layers"] < chosen else 2}
     assert f"layers of the coherence module {layers}" in table
+
+
+def test_of_one_measured_value_none_is_named_best():
+    scores = {name: {0: {"validation": {"median_rank": rank}}} for name, rank in (("a", 3.0), ("b", 2.0))}
+    panels = {"λ_cls": [(0.1, "a"), (0.2, "b")], "words of a text": [(200, "a")]}
+    assert best_on_validation(panels, scores) == ["λ_cls 0.2"]
 
 
 @pytest.mark.slow

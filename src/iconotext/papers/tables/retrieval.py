@@ -81,10 +81,11 @@ def sweep_sections(
         ranks = [median_rank([score[split] for score in by_seed.values()]) for split in SPLITS]
         lines.append([name, *ranks, compared(differences.get(name, {}))[0]])
     columns = ["", "validation MedR", "test MedR", f"test MedR − {rows[0].name}"]
+    lowest = "; ".join(best_on_validation(panels, scores))
     notes = [
         f"Median ranks (± standard deviation over the {'seeds' if seeds > 1 else 'draws'}), {counted(seeds, 'seed')}. "
-        f"Lowest on the validation pairs: {'; '.join(_best_on_validation(panels, scores))}. Differences "
-        "are paired query by query and seed by seed, with 95 % bootstrap intervals."
+        + (f"Lowest on the validation pairs: {lowest}. " if lowest else "")
+        + "Differences are paired query by query and seed by seed, with 95 % bootstrap intervals."
     ]
     write_figure(draw, folder / SWEEPS_FIGURE, width=8.4, height=3.2, force=True)
     return [
@@ -93,12 +94,15 @@ def sweep_sections(
     ]
 
 
-def _best_on_validation(panels: Mapping[str, Sequence[tuple[float, str]]], scores: Scores) -> list[str]:
-    """Name the value of each sweep that has the lowest median rank on the validation pairs, of equal ones the first."""
+def best_on_validation(panels: Mapping[str, Sequence[tuple[float, str]]], scores: Scores) -> list[str]:
+    """Name the value of each sweep with the lowest median rank on validation, of equal ones the first.
+
+    A sweep of which one value was measured has none.
+    """
     best = []
     for setting, values in panels.items():
         ranks = [(_mean(_parts(scores[name], "validation"), "median_rank"), value) for value, name in values]
-        if ranks:
+        if len(ranks) > 1:
             best.append(f"{setting} {min(ranks, key=lambda pair: pair[0])[1]:g}")
     return best
 
