@@ -108,7 +108,7 @@ def check_corpus(
     Rows: types, lengths, ranges, ids. Images: each file is decoded once. Features beside the corpus: each image without
     a file must have a finite row. Splits: no image may be in two of them, by its bytes or, without a file, its id. Two
     findings are notes: images with an address that are not available, and images in two splits whose documents all have
-    relations, since the published splits of such pairs are random by pair.
+    relations, since the builders of such pairs divide them at random by pair.
 
     Args:
         decode_images: False only checks that the files exist.
@@ -344,8 +344,8 @@ class _Check:
             yield f"{self._elsewhere} images are named by an address and are not at hand"
         if self._shared:
             yield (
-                f"{len(self._shared)} pictures of pairs with relations are in two splits, as in the published splits; "
-                "`iconotext corpus split`, or building with group=True, keeps them together"
+                f"{len(self._shared)} pictures of pairs with relations are in two splits, as where pairs are divided "
+                "at random; `iconotext corpus split`, or building with group=True, keeps them together"
             )
         if no_features:
             yield f"no {TABLE_FILE} and {ROWS_FILE} beside it: the images are ids without features"

@@ -40,8 +40,8 @@ OTHERS = ("q1_resp", "q9_resp", "q10_resp")
 class Settings(LabelledSettings):
     """Make a corpus of CITE or CITE++: a document for each annotated pair of a step and its picture.
 
-    A fifth of the pairs is for test, a tenth of the others for validation, at random, as in Alikhani 2021. Without
-    pictures, images are named `recipeqa:NAME`. What became of every row is in the report beside the corpus.
+    A fifth of the pairs is for test, a tenth of the others for validation (the shares of Alikhani 2021), at random.
+    Without pictures, images are named `recipeqa:NAME`. What became of every row is in the report beside the corpus.
 
     **Examples**
 

@@ -40,8 +40,8 @@ OTHERS = ("Other", "When", "Where", "How")
 class Settings(FetchSettings, LabelledSettings):
     """Make a corpus of Clue: a document for each annotated pair of a caption and the picture at an address.
 
-    A fifth of the pairs is for test, a tenth of the others for validation, at random, as in Alikhani 2021. Without
-    pictures, images are named by their addresses. What became of every row is in the report beside the corpus.
+    A fifth of the pairs is for test, a tenth of the others for validation (the shares of Alikhani 2021), at random.
+    Without pictures, images are named by their addresses. What became of every row is in the report beside the corpus.
 
     **Examples**
 

@@ -57,9 +57,9 @@ def sizes(pairs: int) -> dict[Split, int]:
 def split_pairs(keys: Sequence[Keys], *, seed: int = 0, group: bool = False) -> list[Split]:
     """Choose a split for each pair, at random.
 
-    The published splits are random by pair, so the same picture or the same text can be in training and in test. With
-    ``group``, pairs that share one get the same split, and so do pairs that are connected through others; splits may
-    then be a little smaller than requested.
+    Of the published splits only the sizes are known. Divided by pair, the same picture or text can be in training and
+    in test. With ``group``, pairs that share one get the same split, and so do pairs that are connected through others;
+    splits may then be a little smaller than requested.
     """
     # Another side is another key: a picture and a text may have the same digest.
     groups = grouped(connected(enumerate(key) for key in keys) if group else range(len(keys)))
@@ -258,7 +258,7 @@ class LabelledSettings(BuilderSettings):
     """Use a pair that was annotated several times once, as its first row has it."""
 
     group: bool = False
-    """Put pairs that share an image or a text into the same split; in the published splits they are not."""
+    """Put pairs that share an image or a text into the same split."""
 
     seed: int = 0
     """Seed of the random choices."""
@@ -469,7 +469,7 @@ def _report_shared(build: Build, keys: Sequence[Keys], splits: Sequence[Any]) ->
     if shared["either"]:
         build.report.note(
             f"{shared['either']} of {held_out} pairs of validation and test share a picture or a text with one of "
-            "training, as in the published splits; group=True keeps such pairs together"
+            "training; group=True keeps such pairs together"
         )
 
 
