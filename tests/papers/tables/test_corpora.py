@@ -51,6 +51,8 @@ def test_two_corpora_stand_in_one_table_with_agreement_and_difficulty(tmp_path, 
     done = reproduce_corpora("2", corpora, tmp_path / "out", watch=Seen(), **calls)
     assert done.failed == {}
     table = (tmp_path / "out/table.md").read_text().replace("\\_", "_")
+    assert "once a loss was below that of equal similarities" in table  # rules that no setting holds
+    assert "whose reset gate acts behind the matrix product" in table
     head, _, *lines = [line for line in table.splitlines() if line.startswith("|")]
     groups = [cell.split(":")[0].strip() for cell in head.split("|")[2:-1:2]]
     assert groups == [

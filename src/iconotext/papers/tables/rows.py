@@ -290,7 +290,7 @@ def _as_stated(count: int, stated: int) -> bool:
 def line(name: str, differences: Sequence[str]) -> str:
     """Write the fidelity line of a row, or of several."""
     if not differences:
-        return f"{name}: as the paper says, as far as it says it."
+        return f"{name}: as the paper says, as far as it says it, but for the notes below."
     return f"{name}: differs from the paper (its own in brackets): {'; '.join(differences)}."
 
 
