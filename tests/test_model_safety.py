@@ -546,6 +546,7 @@ EXPENSIVE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("attack", "said"), EXPENSIVE, ids=lambda value: getattr(value, "__name__", ""))
 @pytest.mark.filterwarnings("ignore")  # of libraries, about what they find
 def test_a_small_model_cannot_cost_much(tmp_path, watched, attack, said):

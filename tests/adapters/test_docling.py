@@ -155,6 +155,7 @@ def test_pictures_beside_the_file_and_on_their_page(given, tmp_path):
         assert document(loaded, folder / "depot.json").images[0].problem.startswith("outside the folder out/")
 
 
+@pytest.mark.slow
 def test_hostile_references(given, tmp_path):
     given.body.children.append(RefItem(cref="#/texts/99"))
     with pytest.raises(DocumentError, match=r"depot\.json: its references lead nowhere"):

@@ -61,6 +61,7 @@ def own(markup: str, number: int) -> str:
     return re.sub(r"\ba\.png|a b\.png", f"{number}.png", markup).replace("[ref]", f"[ref{number}]")
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.sampled_from([*MARKDOWN, *OTHERS]), min_size=1, max_size=6),
@@ -349,6 +350,7 @@ def test_gaps_of_any_text_are_in_order_and_apart(text, format_, over):
     assert [gap.start for gap in gaps] == sorted(gap.start for gap in gaps)
 
 
+@pytest.mark.slow
 def test_many_tags_and_quotes_cost_linear_time():
     assert len(find_gaps("![" + "a" * 1_000_000 + "![b](c)" * 100_000, "markdown", over=True)) == 100_000
     assert find_gaps("![" * 500_000, "markdown", over=True) == []

@@ -103,6 +103,7 @@ def test_sarif_of_a_repository(repository, monkeypatch):
     assert made["invocations"][0]["executionSuccessful"] is False
 
 
+@pytest.mark.slow
 @given(st.lists(findings, max_size=4))
 def test_any_findings_fit_the_schema(made):
     log = sarif_log(made, [], Path("/repository"), accepted={"a"})

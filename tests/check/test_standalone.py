@@ -69,6 +69,7 @@ def test_the_hook_is_valid_and_names_the_program():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("settings", "status"), [({}, 1), ({"ARGUMENTS": "--skip alt,file"}, 0), ({"SARIF": "found.sarif"}, 1)]
 )

@@ -23,6 +23,7 @@ def models(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_the_words_and_their_weights_and_what_the_model_does_not_know(models):
     [found] = json.loads(run("analyze", "attention", models / "cmca", "Once upon a zebra, thing3!", "--json"))
     words = found["words"]

@@ -12,6 +12,7 @@ GRID = ("--strength", 0.1, "--strength", 0.5, "--threshold", 0.05, "--threshold"
 SMALL = ("--pool", 5, *GRID)
 
 
+@pytest.mark.slow
 def test_the_settings_are_chosen_written_and_found_again(pairs, model, tmp_path):
     arguments = ("analyze", "refinement", model, pairs, "--split", "test", *SMALL)
     found = json.loads(run(*arguments, "--json", "--output", model))

@@ -29,6 +29,7 @@ def corpus(tmp_path):
     return corpus
 
 
+@pytest.mark.slow
 def test_features_of_shards_are_written_once_counted_and_trained_on(tmp_path, corpus):
     recipe = small_recipe(name="mine", features={"image": str(corpus.with_name("features.npy"))})
     (tmp_path / "mine.toml").write_text(dump_recipe(recipe))
@@ -59,6 +60,7 @@ def test_features_of_shards_are_written_once_counted_and_trained_on(tmp_path, co
     assert streamed["left_out"] == whole["left_out"] == {"skipped": 1, "images_left_out": 5, "lacking": 1}
 
 
+@pytest.mark.slow
 def test_a_shard_without_its_tar_is_named_at_the_end(tmp_path):
     for name in ("0", "1"):
         write_jsonl(tmp_path / "shards" / f"{name}.jsonl", [row(n, [f"{n}.png", "a.png"]) for n in range(2)])

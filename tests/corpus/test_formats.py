@@ -6,6 +6,7 @@ import itertools
 import json
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -193,6 +194,7 @@ def test_two_circles_that_hang_together_are_impossible():
     assert labels_of([*circles, (2, 0), (2, 2)], 5, 4) is None
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.sets(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=11))
 def test_it_is_found_exactly_where_it_is_possible(links):

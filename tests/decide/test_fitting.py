@@ -123,6 +123,7 @@ def test_fit_learns_from_citations_and_is_repeatable() -> None:
     assert first["layout"].weights["layout.habit"] > 0
 
 
+@pytest.mark.slow
 def test_the_matcher_learns_which_sentences_cite() -> None:
     # a caption goes with the sentence whose vector is its own turned by one place; the cosine knows nothing of that
     rng = np.random.default_rng(0)

@@ -34,6 +34,7 @@ def test_the_table_is_about_shares_of_fewer_and_fewer_figures():
             assert 0 <= low <= high <= 1
 
 
+@pytest.mark.slow
 def test_the_benchmark_writes_what_the_package_has():
     script = (
         "import json, numpy as np, confidence as c\n"

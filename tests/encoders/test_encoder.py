@@ -23,6 +23,7 @@ def default():
     return load_encoder(cache=False)
 
 
+@pytest.mark.slow
 def test_products_are_the_joint_cosine_and_the_concept_bridge_in_the_models_shares(default):
     stored, text, image = load_model(shipped_folder()), load_text_backbone(), load_image_backbone()
     files = [noise(0), noise(1)]
@@ -76,6 +77,7 @@ def test_what_lies_beside_a_picture_changes_nothing(default):
         np.testing.assert_allclose(alone[0], together[number], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_fingerprint_tells_models_apart_and_is_the_same_twice(default, models):
     assert load_encoder().fingerprint == default.fingerprint
     others = [load_encoder(name).fingerprint for name in ("no-training", str(models / "clip"))]

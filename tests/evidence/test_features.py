@@ -70,6 +70,7 @@ def test_long_texts_are_not_remembered() -> None:
     assert asked == ["abc", "abcd", "abcd", "", "a", "abc"]  # and of short ones only the last two
 
 
+@pytest.mark.slow
 def test_long_texts_and_words_and_many_lengths_of_documents_leave_no_memory_behind() -> None:
     vectors = np.eye(300, dtype=np.float32)
 

@@ -261,6 +261,7 @@ def test_settings_that_are_damaged(tmp_path, text):
         assert "\n" not in str(error)
 
 
+@pytest.mark.slow
 def test_a_detector_trained_without_focal_loss_has_a_last_class_for_no_object(detectors, tmp_path, monkeypatch):
     monkeypatch.setattr(hub_models, "MIN_PROBABILITY", 0.0)
     for file in detectors("rt_detr").iterdir():

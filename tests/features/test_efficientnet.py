@@ -54,6 +54,7 @@ def test_is_near_the_original(backbone, oracle, pixels):
     assert cosines(ours, pooled).min() > 0.97
 
 
+@pytest.mark.slow
 def test_both_runtimes_agree(backbone, monkeypatch):
     files = [file for file in sorted(SAMPLES.iterdir()) if file.suffix in (".png", ".jpg")]
     found = {}

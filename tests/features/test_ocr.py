@@ -39,6 +39,7 @@ def said(lines):
     return [line.text for line in lines]
 
 
+@pytest.mark.slow
 def test_words_are_read_with_their_places(reader):
     ((first, second),) = reader.read([drawn()])
     assert (first.text, second.text) == ("BAKERY", "Open until noon")
@@ -59,6 +60,7 @@ def test_what_stands_upright_is_read_too(reader):
     assert bottom - top > right - left
 
 
+@pytest.mark.slow
 def test_the_same_alone_and_among_others(reader):
     files = [drawn({f"Station {name}": (30, 40)}, (300, 120)) for name in ("Nord", "West", "Mitte")]
     together = reader.read(files)
@@ -73,6 +75,7 @@ def test_single_signs_and_guesses_are_no_words(reader, monkeypatch):
     assert reader.read([drawn()]) == [()]
 
 
+@pytest.mark.slow
 def test_no_more_is_read_than_a_picture_may_have(reader, monkeypatch):
     lines = {f"line number {n}": (20, 10 + 60 * n) for n in range(6)}
     (every,) = reader.read([drawn(lines, (480, 380))])

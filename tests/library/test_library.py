@@ -716,6 +716,7 @@ def test_documents_are_encoded_together_and_linked_one_by_one(lib, tmp_path, mon
     assert ahead[2:] == [["1"]]
 
 
+@pytest.mark.slow
 def test_icons_and_copies_are_left_out_and_come_back(tmp_path):
     patches = np.random.default_rng(1).integers(0, 256, (6, 8, 3), dtype=np.uint8)
     lake = Pillow.fromarray(patches).resize((640, 480), Pillow.Resampling.BICUBIC)

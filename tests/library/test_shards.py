@@ -109,6 +109,7 @@ def test_a_shard_that_becomes_shorter_loses_its_last_parts(shards, tmp_path, mon
     assert len(places(lib)) == 4
 
 
+@pytest.mark.slow
 def test_a_run_that_ends_early_goes_on_with_the_next_part(shards, tmp_path, monkeypatch):
     monkeypatch.setattr("iconotext.library.changes.PART", 1)
     lib, colours, put = tmp_path / "lib", Colours(), Ledger.put
@@ -218,6 +219,7 @@ ORDERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.5, 1e-9])
 @pytest.mark.parametrize("order", ORDERS)
 def test_the_order_in_which_shards_and_results_are_added_does_not_matter(linked, shards, tmp_path, order, share):
@@ -241,6 +243,7 @@ def test_the_order_in_which_shards_and_results_are_added_does_not_matter(linked,
     assert found == state(wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lost", [False, True])
 @pytest.mark.parametrize("at_once", [False, True])
 def test_of_two_results_of_a_shard_the_first_counts_and_the_other_is_named(linked, shards, tmp_path, at_once, lost):
@@ -276,6 +279,7 @@ def test_of_two_results_that_a_library_has_one_is_taken_out(linked, shards, tmp_
     assert (again.added, again.removed, len(again.failures), len(places(lib))) == (0, 0, 2, 6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lost", [False, True])
 def test_results_count_while_they_are_away_and_shards_when_they_are_gone(linked, shards, tmp_path, lost):
     lib, link, results = tmp_path / "lib", EveryLink(), linked()
@@ -299,6 +303,7 @@ def test_results_count_while_they_are_away_and_shards_when_they_are_gone(linked,
     assert state(lib) == state(alone)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", ["linked", "shards"])
 def test_results_that_cannot_be_taken_leave_their_shards_alone(linked, shards, tmp_path, first):
     lib = tmp_path / "lib"

@@ -87,6 +87,7 @@ def test_linked_sentences_are_searched(lib):
     assert found(lib, "going ottersward or otterwards")[0] == "5"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["old-harbour-crane", "old_harbour_crane", "OldHarbourCrane", "2024.harbour crane"])
 def test_names_of_files_are_words(tmp_path, lib, name):
     paint(tmp_path / "photos" / f"{name}.png", (5, 5, 250))

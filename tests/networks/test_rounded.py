@@ -62,6 +62,7 @@ def test_a_row_that_cannot_be_multiplied_spoils_no_other(odd):
     assert found[[0, 2]].tobytes() == good[[0, 2]].tobytes()
 
 
+@pytest.mark.slow
 def test_the_graph_is_what_the_script_writes(tmp_path):
     benchmarks = Path(__file__).parents[2] / "benchmarks"
     script = "import sys; from pathlib import Path; from encoder_graphs import product_graph; product_graph(Path(sys.argv[1]))"

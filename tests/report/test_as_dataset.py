@@ -83,6 +83,7 @@ def test_chunks(article, tmp_path, monkeypatch):
     assert only["images"][0]["sentences"][0]["text"] == "A cat sleeps."
 
 
+@pytest.mark.slow
 @given(linked_documents())
 @settings(max_examples=30)
 @pytest.mark.parametrize("kind", [Context, Chunk])

@@ -30,6 +30,7 @@ def scene(seed: int, size: tuple[int, int] = (320, 240), kind: str = "PNG", **mo
     return file.getvalue()
 
 
+@pytest.mark.slow
 def test_a_hash_hardly_depends_on_size_and_quality():
     hashes = [hash_of(scene(seed)) for seed in range(8)]
     for seed, known in enumerate(hashes):

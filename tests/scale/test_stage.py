@@ -244,6 +244,7 @@ def test_a_shard_that_cannot_be_read_gives_an_empty_result_that_says_so(run, tmp
     assert (manifest.documents, results(tmp_path / "out")) == ({}, [])
 
 
+@pytest.mark.slow
 def test_what_was_read_before_a_damage_is_kept(run, tmp_path):
     path = write_jsonl(tmp_path / "in/a.jsonl.gz", [row(number, []) for number in range(2000)])
     path.write_bytes(path.read_bytes()[:-200])

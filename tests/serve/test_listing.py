@@ -110,6 +110,7 @@ def test_a_page_that_is_not_there_is_the_last_one(store):
     assert listing(store, ListQuery(collection="nothing")).collections == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("collections", [1, 500])
 def test_ten_thousand_documents_cost_as_much_as_ten(store, tmp_path, collections):
     few, many = Store(tmp_path / "few.sqlite"), store

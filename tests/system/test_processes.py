@@ -109,6 +109,7 @@ def some(count, error=None):
         raise error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("count", [0, 1, 2, 30])
 def test_results_come_in_order(workers, count):

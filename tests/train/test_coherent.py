@@ -349,6 +349,7 @@ def test_two_processes_and_bf16_train_it_too(corpus, tmp_path):
     assert all(tensor.isfinite().all() for tensor in weights(tmp_path / "model").values())
 
 
+@pytest.mark.slow
 def test_a_model_to_start_from_hands_on_what_it_knows_of_relations(corpus, trained, tmp_path):
     still = ("training.epochs=1", "training.learning_rate=1e-12", f"init={trained}")
     tables = ("features", "text", "image", "dim")

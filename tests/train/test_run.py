@@ -76,6 +76,7 @@ def test_what_a_folder_holds_in_the_end(trained):
     assert [row["step"] for row in rows] == ["5", "10", "15"]
 
 
+@pytest.mark.slow
 def test_same_seed_same_model_and_another_seed_another_one(corpus, trained, tmp_path):
     train(small_recipe(), [corpus], tmp_path / "again")
     names = [{path.name for path in folder.iterdir()} for folder in (tmp_path / "again", trained / "model")]
@@ -131,6 +132,7 @@ def test_loss_falls_and_links_are_found(large, tmp_path, monkeypatch, similarity
 # Stopped and gone on with
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("every", "begins"), [(0.0, (2, 3)), (1e9, (2, 1))])
 def test_a_run_goes_on_within_the_epoch(corpus, trained, tmp_path, monkeypatch, every, begins):
     monkeypatch.setattr(loop, "SAVE_EVERY", every)
@@ -227,6 +229,7 @@ def test_a_validation_loss_that_is_no_number(corpus, tmp_path, monkeypatch):
         train(small_recipe(), [corpus], tmp_path / "model")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "error",
     [
@@ -270,6 +273,7 @@ def test_what_is_missing_is_told_before_the_corpus_is_encoded(corpus, tmp_path):
 # What training starts from
 
 
+@pytest.mark.slow
 def test_word_vectors_are_where_training_starts(corpus, trained, tmp_path):
     vectors = tmp_path / "vectors.txt"
     vectors.write_text("thing1 " + "0.25 " * 8 + "\nunheard 1 1 1 1 1 1 1 1\n")
@@ -311,6 +315,7 @@ def test_a_model_goes_on_from_another_with_that_ones_words(trained, tmp_path):
         train(small_recipe(init=str(tmp_path / "nowhere")), [corpus], tmp_path / "none")
 
 
+@pytest.mark.slow
 def test_what_training_starts_from_is_measured_and_kept_where_no_epoch_is_better(corpus, trained, tmp_path):
     init = str(trained / "model")
     train(small_recipe(init=init, training={"learning_rate": 1e-12}), [corpus], tmp_path / "still")

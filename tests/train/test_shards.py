@@ -53,6 +53,7 @@ def features(corpus, tmp_path_factory):
     return features_of(tmp_path_factory.mktemp("sharded"), tables(corpus), corpus)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("splits", [True, False])
 def test_in_one_buffer_it_is_training_in_memory(tmp_path, splits):
     corpus = write_synthetic(tmp_path / "corpus", splits=splits)
@@ -67,6 +68,7 @@ def test_in_one_buffer_it_is_training_in_memory(tmp_path, splits):
     }
 
 
+@pytest.mark.slow
 def test_so_it_is_with_regions_and_the_objective_within_documents(tmp_path):
     corpus = write_regional(
         tmp_path / "corpus"
@@ -109,6 +111,7 @@ def seen(batches: list[Batch]) -> list[np.ndarray]:
     return [tensor.numpy() for own in tensors for tensor in own]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("buffer", [2, 9, 12, 30, 36, 1000])
 def test_every_document_comes_once_an_epoch_shared_among_processes(features, corpus, tmp_path, buffer):
     recipe = tables(corpus, training={"buffer": buffer, "batch": 4})
@@ -165,6 +168,7 @@ def test_a_picture_of_two_shards_is_no_stranger_to_itself(tmp_path):
     np.testing.assert_array_equal(batch.negative_mask.numpy(), known)
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_within_a_window_and_ends_the_same(features, corpus, tmp_path, monkeypatch):
     recipe = tables(corpus, training={"buffer": 12, "batch": 4, "epochs": 2})
     train(recipe, [features], tmp_path / "whole")

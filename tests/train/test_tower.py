@@ -127,6 +127,7 @@ def test_what_cannot_be_trained_is_refused(models, corpus, tmp_path):
         recipe("dual-adapter", models / "clip", "text.batch_norm=true")
 
 
+@pytest.mark.slow
 def test_a_tower_reads_as_the_encoder_does(models):
     import torch
 

@@ -60,6 +60,7 @@ VALUES = {"objective": (-0.4, -0.3, -0.2), "auc": (0.5, math.nan, 0.7)}
 CURVES = [Curve(f"m$_{n}", (1, 2, 3), VALUES) for n in range(6)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".svg", ".png", ".pdf"])
 def test_drawn(tmp_path, suffix):
     path = tmp_path / f"c{suffix}"

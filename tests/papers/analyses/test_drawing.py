@@ -62,6 +62,7 @@ def figures(monkeypatch):
 VALUES = {"objective": (-1.0, -2.0, -3.0), "auc": (0.9, 0.7, 0.5)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [1, 5])
 def test_the_legend_of_curves_lies_over_none_and_says_what_is_dashed(figures, tmp_path, number):
     write_curves([Curve(f"model {n}", (1, 2, 3), VALUES) for n in range(number)], tmp_path / "a.svg")
@@ -75,6 +76,7 @@ def test_the_legend_of_curves_lies_over_none_and_says_what_is_dashed(figures, tm
     ]
 
 
+@pytest.mark.slow
 def test_the_legends_of_other_charts_lie_over_no_curve(figures, tmp_path):
     shares = {name: (0.2, 0.4, 0.6)[n] for n, name in enumerate(Sampling._fields)}
     write_sampling([Curve("m", (1, 2), {name: (value, value) for name, value in shares.items()})], tmp_path / "a.svg")

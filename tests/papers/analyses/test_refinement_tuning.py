@@ -88,6 +88,7 @@ def test_settings_out_of_range():
         tune_refinement(by_number(cosines), by_number(told), np.arange(60))
 
 
+@pytest.mark.slow
 def test_written_settings_are_read_again(tmp_path):
     cosines, told = made()
     tuning = tune_refinement(by_number(cosines), by_number(told), np.arange(60), pool=40, draws=2)

@@ -22,6 +22,7 @@ def test_the_share_from_which_on_it_is_better(values, level, expected):
     assert overtaking(values, level) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["svg", "png", "pdf"])
 def test_drawn(tmp_path, suffix):
     supervised = {0.5: scores(0.6, 0.8), 0.2: scores(0.5, 0.6)}
