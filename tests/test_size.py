@@ -25,7 +25,7 @@ TESTS = Path(__file__).parent
 LIMITS = {
     "lines of src": 78_100,
     "modules of src": 366,
-    "lines of tests": 61_350,
+    "lines of tests": 61_410,
     "modules that a document enters while it is linked": 14,
     "modules that a query enters while a library is searched": 8,
 }
