@@ -1,8 +1,12 @@
 """How well pictures are placed in a text that has none, and the fit of the weights of context evidence.
 
-    python benchmarks/place.py fit       writes the weights with context evidence into decide/coefficients.json
-    python benchmarks/place.py report    prints the tables of docs/results/place.md
-    python benchmarks/place.py pictures  prints the one with what pictures show
+    python benchmarks/place.py fit           writes the weights with context evidence into decide/coefficients.json
+    python benchmarks/place.py report        prints all tables of docs/results/place.md
+    python benchmarks/place.py pictures      prints the one with what pictures show
+    python benchmarks/place.py translations  prints those of pages in other languages: see place_translations.py
+
+With --record the tables are written to docs/results/records, too; --pages makes a short run of the first pages of each
+book or language.
 
 They need the data folder (--data, $ICONOTEXT_DATA, or ../shared/data beside the checkout).
 
@@ -22,7 +26,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -34,6 +38,7 @@ from fit_evidence import FIRST, Example, common_habit, dump_coefficients, exampl
 from fit_logit import fit_logit
 from fit_matcher import fit_matcher
 from numpy.typing import NDArray
+from result_tables import Figure, Table, share, show, write_record
 from rewritten import CHANGES, OF_TWO, Rewritten, paragraph, rewritten, section, whole_sentence, without_place
 
 from evidence import DECIDE, FILES, captions, collection_of, few, note, part_of, publisher, split
@@ -70,7 +75,6 @@ FOREIGN = 0.25
 """Pictures of other publishers' pages in a text, for each of its own."""
 
 LEASTS = (0.0, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7)
-RESAMPLINGS = 2000
 BATCH = 20
 
 
@@ -108,22 +112,43 @@ class Text(NamedTuple):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=["fit", "report", "pictures"])
+    parser.add_argument("command", choices=["fit", "report", "pictures", "translations"])
     parser.add_argument("--data", type=Path, default=os.environ.get("ICONOTEXT_DATA", ROOT.parent / "shared" / "data"))
+    parser.add_argument(
+        "--pages", type=int, help=f"Most pages of a book, genre or language (default: {MOST} of a book)"
+    )
+    parser.add_argument("--record", action="store_true", help="Write the records of the tables")
     arguments = parser.parse_args()
+    folder = Path(arguments.data) / "documents"
+    for table in tables(arguments.command, folder, arguments.pages):
+        show(table)
+        if arguments.record:
+            size = "" if arguments.pages is None else f" --pages {arguments.pages}"
+            write_record(table, f"python benchmarks/place.py {arguments.command}{size} --record")
+
+
+def tables(command: str, folder: Path, most: int | None) -> Iterator[Table]:
+    """Measure what a command says, and yield its tables."""
+    if command in ("report", "translations"):
+        from place_translations import translation_tables  # which takes its measures from here
+
+        yield from translation_tables(folder / "languages", most)
+    if command == "translations":
+        return
     encode = encoder()
-    pages, unseen = linked_pages(arguments.data / "documents", encode)
-    if arguments.command == "pictures":
-        return report_pictures(pages)
+    pages, unseen = linked_pages(folder, encode, most)
+    if command in ("report", "pictures"):
+        yield pictures_table(pages)
+    if command == "pictures":
+        return
     texts = rewritten_texts(pages, unseen, encode)
-    if arguments.command == "fit":
-        own = [text for text in texts if text.publisher not in ORGANIC]
-        fitted = {**load_coefficients(), "context": fit(own)}
-        write_text(DECIDE / "coefficients.json", dump_coefficients(fitted), force=True)
-        print(f"fitted on {len(own)} texts")
-    else:
-        report(texts, unseen)
-    return None
+    if command == "report":
+        yield from place_tables(texts, unseen)
+        return
+    own = [text for text in texts if text.publisher not in ORGANIC]
+    fitted = {**load_coefficients(), "context": fit(own)}
+    write_text(DECIDE / "coefficients.json", dump_coefficients(fitted), force=True)
+    print(f"fitted on {len(own)} texts")
 
 
 def encoder() -> Encode:
@@ -143,14 +168,14 @@ def named(documents: Sequence[Document], collection: Callable[[Document], str]) 
     ]
 
 
-def linked_pages(data: Path, encode: Encode) -> tuple[list[Page], dict[str, Unseen]]:
+def linked_pages(data: Path, encode: Encode, most: int | None = None) -> tuple[list[Page], dict[str, Unseen]]:
     """All pages with the contexts of their pictures, and publisher to what was fitted without it."""
 
     def book(document: Document) -> str:
         return str(document.meta.get("repository") or document.meta.get("book") or document.id.split("/")[0])
 
     own = named([d for name in FILES for d in read_corpus(data / name)], book)
-    chosen = few([Cited(d, np.zeros((0, 0), np.float32), None, book(d)) for d in own], MOST)
+    chosen = few([Cited(d, np.zeros((0, 0), np.float32), None, book(d)) for d in own], most or MOST)
     cited = [cited_of(each.document, encode) for each in chosen]
     publishers = {c.collection: publisher(c) for c in cited}
     parts = split(publishers, by_generator=True)
@@ -171,7 +196,7 @@ def linked_pages(data: Path, encode: Encode) -> tuple[list[Page], dict[str, Unse
     note("recipes and logs")
     everything = Unseen(fit_matcher(captions(cited, encode), encode([PROBE])[0]), *weights_of(training))
     for genre in ORGANIC:
-        logs = named(list(read_corpus(data / genre / "documents.jsonl")), lambda d: d.id.split("/")[0])
+        logs = named(list(read_corpus(data / genre / "documents.jsonl")), lambda d: d.id.split("/")[0])[:most]
         unseen[genre] = everything
         pages += link([cited_of(d, encode) for d in logs], everything, encode, [genre] * len(logs))
     return pages, unseen
@@ -395,7 +420,8 @@ def weighed(
     return score
 
 
-def report(texts: Sequence[Text], unseen: Mapping[str, Unseen]) -> None:
+def place_tables(texts: Sequence[Text], unseen: Mapping[str, Unseen]) -> Iterator[Table]:
+    """The tables beside simple rules, by change, and by the smallest confidence."""
     weights: dict[str, dict[str, Coefficients]] = {}
     for kind in sorted({kind_of(text.publisher) for text in texts}):
         note(f"the weights without {kind}")
@@ -405,9 +431,9 @@ def report(texts: Sequence[Text], unseen: Mapping[str, Unseen]) -> None:
         weights |= {name: {"caption": unseen[name].weights["caption"], "context": context} for name in own}
     methods: dict[str, tuple[Score, float]] = {
         "at the end": (at_the_end, 0.0),
-        "most shared words of the caption": (shared("count"), 0.5),
-        "most shared rare words of the caption": (shared("both"), 0.5),
-        "most shared words of the sentence above it on its page": (neighbour, 0.5),
+        "shared words of the caption": (shared("count"), 0.5),
+        "shared rare words of the caption": (shared("both"), 0.5),
+        "shared words of the sentence above it on its page": (neighbour, 0.5),
         "`place`, captions alone": (weighed(weights, "caption"), MIN_CONFIDENCE),
         "`place`": (weighed(weights, "context"), MIN_CONFIDENCE),
         "`place`, all pictures": (weighed(weights, "context"), 0.0),
@@ -415,28 +441,39 @@ def report(texts: Sequence[Text], unseen: Mapping[str, Unseen]) -> None:
         "`place`, the links of the pages known": (weighed(weights, "context", known=True), MIN_CONFIDENCE),
     }
     groups = {
-        "Figures of books and guides": [text for text in texts if text.publisher not in ORGANIC],
-        "Recipes, home and build logs": [text for text in texts if text.publisher in ORGANIC],
+        "figures": ("Figures of books and guides", [text for text in texts if text.publisher not in ORGANIC]),
+        "logs": ("Recipes, home and build logs", [text for text in texts if text.publisher in ORGANIC]),
     }
     results = {name: [test(text, score, least) for text in texts] for name, (score, least) in methods.items()}
     number = {id(text): n for n, text in enumerate(texts)}
-    for group, own_texts in groups.items():
-        for change in (None, *CHANGES):
-            rows = [number[id(text)] for text in own_texts if change in (None, text.change)]
-            title(f"{group}: {change or 'all changes together'}", [texts[n] for n in rows])
-            for name, found in results.items():
-                print(f"| {name} | " + " | ".join(cells([found[n] for n in rows])) + " |")
-    for name in ("`place`", "`place`, captions alone"):
-        for group, own_texts in groups.items():
-            print(f"\n{name}. {group}, by the smallest confidence\n")
-            print("| `--min-confidence` | placed | right sentence | right paragraph | wrong section | foreign placed |")
-            print("| ---: | ---: | ---: | ---: | ---: | ---: |")
-            for least in LEASTS:
-                row = of_placed([test(text, methods[name][0], least) for text in own_texts])
-                print(f"| {least} | " + " | ".join(row) + " |")
+    by_change: dict[str, dict[str, Figure]] = {change: {} for change in CHANGES}
+    for key, (group, own) in groups.items():
+        rows = [number[id(text)] for text in own]
+        size = f"{len(own)} texts, {sum(text.foreign for text in own)} pictures"
+        yield Table(
+            f"place-{key}",
+            f"{group} ({size})",
+            {name: cells([found[n] for n in rows]) for name, found in results.items()},
+        )
+        for change, row in by_change.items():
+            some = [n for n in rows if texts[n].change == change]
+            words = cells([results["shared rare words of the caption"][n] for n in some])
+            placed = cells([results["`place`"][n] for n in some])
+            row[f"{key}: rare words"] = words["right sentence"]
+            row[f"{key}: `place`"] = placed["right sentence"]
+            row[f"{key}: in a wrong section"] = placed["of these in a wrong section"]
+    yield Table("place-changes", "By change", by_change)
+    for name, label in (("`place`", "least"), ("`place`, captions alone", "captions-least")):
+        for key, (group, own) in groups.items():
+            yield Table(
+                f"place-{key}-{label}",
+                f"{name}. {group}, by the smallest confidence",
+                {str(least): of_placed([test(text, methods[name][0], least) for text in own]) for least in LEASTS},
+                head="`--min-confidence`",
+            )
 
 
-def report_pictures(pages: Sequence[Page]) -> None:
+def pictures_table(pages: Sequence[Page]) -> Table:
     """What the default model adds, on pages whose pictures are there and that it has not seen, by ``Linker`` itself."""
     there = [
         page
@@ -453,8 +490,7 @@ def report_pictures(pages: Sequence[Page]) -> None:
         "caption, picture": ("caption", "picture"),
         "picture": ("picture",),
     }
-    print(f"{len(texts)} texts with their sections in another order, every picture at its best sentence\n")
-    print("| | right sentence | right paragraph | in a wrong section |\n| --- | ---: | ---: | ---: |")
+    shown: dict[str, dict[str, Figure]] = {}
     for name, kinds in rows.items():
         settings = LinkSettings(evidence=kinds, select="best", min_confidence=0.0, relations="none")
         documents = (as_known(text.document, kinds, number) for number, text in enumerate(texts))
@@ -473,8 +509,11 @@ def report_pictures(pages: Sequence[Page]) -> None:
                 hits[measure][columns] = matrix[rows_of, columns]
                 there_[measure] = np.asarray(matrix.any(axis=0))
             results.append(Placed(placed, there_, hits, (0, 0)))
-        shown = [interval(results, partial(right, name=each, among_placed=False)) for each in ("sentence", "paragraph")]
-        print(f"| {name} | {' | '.join(shown)} | {interval(results, wrong_section)} |")
+        shown[name] = {
+            f"right {part}": share(results, partial(right, name=part, among_placed=False))
+            for part in ("sentence", "paragraph")
+        } | {"in a wrong section": share(results, wrong_section)}
+    return Table("place-pictures", f"What the pictures show ({len(texts)} texts, sections in another order)", shown)
 
 
 def as_known(document: Document, kinds: Sequence[Evidence], number: int) -> Document:
@@ -496,29 +535,26 @@ def kind_of(name: str) -> str:
     return "recipes and logs" if name in ORGANIC else name if name in ("openstax", "gutenberg") else "modern guides"
 
 
-def title(name: str, texts: Sequence[Text]) -> None:
-    own = sum(text.foreign for text in texts)
-    print(f"\n{name}: {len(texts)} texts, {own} pictures\n")
-    print("| | right sentence | right paragraph | placed | of these in a wrong section | foreign placed |")
-    print("| --- | ---: | ---: | ---: | ---: | ---: |")
-
-
-Measure = Callable[[Placed], tuple[int, int]]
-"""The pictures of a text that something holds for, and all that it could hold for."""
-
-
-def cells(results: Sequence[Placed]) -> list[str]:
+def cells(results: Sequence[Placed]) -> dict[str, Figure]:
     """Right sentence and paragraph, of the pictures for which it is still there; placed; wrong section; foreign."""
-    measures: list[Measure] = [partial(right, name=name, among_placed=False) for name in ("sentence", "paragraph")]
-    measures += [share_placed, wrong_section, foreign_placed]
-    return [interval(results, measure) for measure in measures]
+    return {
+        "right sentence": share(results, partial(right, name="sentence", among_placed=False)),
+        "right paragraph": share(results, partial(right, name="paragraph", among_placed=False)),
+        "placed": share(results, share_placed),
+        "of these in a wrong section": share(results, wrong_section),
+        "foreign placed": share(results, foreign_placed),
+    }
 
 
-def of_placed(results: Sequence[Placed]) -> list[str]:
+def of_placed(results: Sequence[Placed]) -> dict[str, Figure]:
     """Placed; right sentence and paragraph, of the pictures that were placed; in a wrong section; foreign."""
-    measures: list[Measure] = [partial(right, name=name, among_placed=True) for name in ("sentence", "paragraph")]
-    measures = [share_placed, *measures, wrong_section, foreign_placed]
-    return [interval(results, measure) for measure in measures]
+    return {
+        "placed": share(results, share_placed),
+        "right sentence": share(results, partial(right, name="sentence", among_placed=True)),
+        "right paragraph": share(results, partial(right, name="paragraph", among_placed=True)),
+        "wrong section": share(results, wrong_section),
+        "foreign placed": share(results, foreign_placed),
+    }
 
 
 def right(each: Placed, *, name: str, among_placed: bool) -> tuple[int, int]:
@@ -537,14 +573,6 @@ def wrong_section(each: Placed) -> tuple[int, int]:
 def foreign_placed(each: Placed) -> tuple[int, int]:
     number, placed = each.foreign
     return placed, number
-
-
-def interval(results: Sequence[Placed], measure: Measure) -> str:
-    counts = np.array([measure(each) for each in results], np.float64)
-    drawn = counts[np.random.default_rng(0).integers(len(counts), size=(RESAMPLINGS, len(counts)))].sum(axis=1)
-    low, high = np.nanquantile(drawn[:, 0] / np.maximum(drawn[:, 1], 1), [0.025, 0.975])
-    whole = counts.sum(axis=0)
-    return f"{whole[0] / max(whole[1], 1):.1%} ({low:.1%}–{high:.1%})"
 
 
 if __name__ == "__main__":

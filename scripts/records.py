@@ -12,6 +12,8 @@ recipe of the row, or an encoder, is another one, the row says that it was not r
 Figures of an older program whose runs are gone stand in a record that was written by hand: ``recipe`` is null, and a
 cell may be a number, a text, or an object with ``value`` and optionally ``sd`` and ``interval``; ``head`` is the head
 of the first column.
+
+A record of a benchmark has no published table: ``table`` is null and ``recipe`` empty, and its script writes it.
 """
 
 from __future__ import annotations
@@ -364,6 +366,8 @@ def changes(found: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
     """Return the settings and encoders of a row that are others today; a new setting with its default is none."""
     today = {name: _encoder(name) for name in found["encoders"]}
     changed = [name for name, digest in found["encoders"].items() if today[name] != digest]
+    if found["table"] is None:
+        return changed
     if "recipe" not in row:
         return changed if row["key"] in (DETECTION, VALIDATION_K) else []
     then = found["recipe"] | row["recipe"]
@@ -437,6 +441,8 @@ def _about(name: str, found: Mapping[str, Any]) -> str:
     of = f"Record: [{name}](records/{name}.json)"
     if found["recipe"] is None:
         return f"{of}, written from an earlier edition of this page."
+    if found["table"] is None:
+        return f"{of}; measured on {found['date']}."
     seeds = "one seed" if found["seeds"] == 1 else f"{found['seeds']} seeds"
     digest = f", SHA-256 {found['corpus']['sha256']}…" if found["corpus"]["sha256"] else ""
     return f"{of}; {seeds}, measured on {found['date']}; corpus {found['corpus']['name']}{digest}."

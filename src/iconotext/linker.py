@@ -141,15 +141,19 @@ class Linker:
             SettingError: The text is empty.
             TypeError: Another kind of text or picture, or a string that is the name of a file instead of a text.
         """
-        from iconotext.place.pictures import pictures_of
+        from iconotext.place.parallel import in_parallel
+        from iconotext.place.pictures import documents_of, pictures_of
         from iconotext.place.settings import PlaceSettings
-        from iconotext.place.text import chosen, joined, text_document
+        from iconotext.place.text import chosen, joined, text_document, with_language_note
 
         sources = self._best_linker().link_all
-        document = joined(text_document(text, reading), pictures_of(pictures, sources, reading))
         settings = settings or PlaceSettings()
+        document = text_document(text, reading)
+        if settings.parallel:
+            return chosen(in_parallel(document, documents_of(pictures, sources, reading)), settings)
+        document = joined(document, pictures_of(pictures, sources, reading))
         linked = self._best_linker(habit=None, explain=False, evidence=settings.evidence).link(document)
-        return chosen(linked, settings)
+        return chosen(with_language_note(linked), settings)
 
     def gather(self, document: Document | Path | str) -> DocumentEvidence:
         """Compute all evidence about a document but the habit of its author, for ``link_evidence``.

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
-from iconotext.errors import DocumentError, IconotextError, ImageError
+from iconotext.errors import DocumentError, IconotextError, ImageError, SettingError
 from iconotext.excerpts import Chunk, ChunkImage, Context, Excerpt
 from iconotext.images import is_harmless
 from iconotext.images.file import IMAGE_FORMATS
@@ -69,6 +69,40 @@ def pictures_of(
         before = merged.get(name)
         merged[name] = image if before is None else replace(before, context=_best([*before.context, *image.context]))
     return [image for image in merged.values() if not (image.problem and is_harmless(image.problem))]
+
+
+def documents_of(
+    pictures: Iterable[Given], link: LinkAll, reading: ReadSettings | None = None
+) -> Iterator[LinkedDocument]:
+    """Yield the linked documents of pictures that come with their whole documents.
+
+    Raises:
+        DocumentError: A file cannot be read.
+        SettingError: Something else than documents was given.
+    """
+    settings = reading or ReadSettings()
+    for source in pictures:
+        if isinstance(source, LinkedDocument):
+            yield source
+            continue
+        if isinstance(source, Document):
+            documents: Iterable[Document | Failure] = [source]
+        elif isinstance(source, (str, Path)):
+            if suffix_format(Path(source)) is None:
+                raise SettingError(
+                    f"{source}: parallel takes whole documents, since it compares their order with that of the text; "
+                    f"name one: {formats_in_words()}"
+                )
+            documents = read_all([Path(source)], settings)
+        else:
+            raise SettingError(
+                "parallel takes whole documents, since it compares their order with that of the text, "
+                f"not a {type(source).__name__}"
+            )
+        for linked in link(documents):
+            if isinstance(linked, Failure):
+                raise linked.error
+            yield linked
 
 
 def from_elsewhere(linked: LinkedDocument, *, probable: bool | None = None) -> list[Image]:

@@ -30,6 +30,10 @@ class PlaceSettings(BaseModel):
     most: int | None = Field(None, ge=1)
     """Most pictures for the text, the most probable ones (default: no limit)."""
 
+    parallel: bool = False
+    """Whether the text says the same as the documents of the pictures in the same order, as a translation does: then
+    pictures come from documents alone, and stand where their documents link them."""
+
     evidence: tuple[Annotated[Evidence, Choices(evidence_names)], ...] = EVIDENCE
     """The kinds of evidence that place a picture, separated by commas: see ``iconotext link``."""
 

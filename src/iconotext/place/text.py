@@ -17,6 +17,7 @@ from iconotext.place.settings import PlaceSettings
 from iconotext.plain_text import counted
 from iconotext.read import read
 from iconotext.read.format import suffix_format
+from iconotext.read.sentences import ENOUGH, detect_language
 from iconotext.read.settings import ReadSettings
 from iconotext.report.source_offsets import MARKDOWN
 from iconotext.types import Document, Image, LinkedDocument
@@ -65,6 +66,22 @@ def joined(text: Document, images: Iterable[Image]) -> Document:
         for image in images
     ]
     return replace(text, images=inspect([*existing, *new])[len(existing) :], links=None)
+
+
+def with_language_note(linked: LinkedDocument) -> LinkedDocument:
+    """Add a message if the sentences that come with the pictures are in another language than the text."""
+    document = linked.document
+    quoted = "\n".join(dict.fromkeys(sentence.text for image in document.images for sentence in image.context))
+    language = detect_language(quoted) if len(quoted) >= ENOUGH else document.language
+    if language == document.language:
+        return linked
+    note = (
+        f"the pictures come from text in another language ({language}) than the text that gets them "
+        f"({document.language}): only names, numbers and words written alike were compared, and what stands where is "
+        "little better than chance. If the text is a translation, place with parallel: pictures then stand where their "
+        "document has them"
+    )
+    return replace(linked, notes=(note,))
 
 
 def chosen(linked: LinkedDocument, settings: PlaceSettings) -> LinkedDocument:

@@ -1,0 +1,135 @@
+"""Pictures for a text that says the same as their document in the same order, such as its translation.
+
+``aligned`` pairs the sentences of two texts by their lengths alone, so the languages need not be known (Gale and
+Church, A Program for Aligning Sentences in Bilingual Corpora, Computational Linguistics 19, 1993), and ``in_parallel``
+takes the links of the documents over to the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from iconotext.images import is_harmless
+from iconotext.place.pictures import from_elsewhere
+from iconotext.place.text import joined
+from iconotext.types import Document, Image, Link, LinkedDocument
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MOVES = {(1, 1): 0.89, (1, 0): 0.00495, (0, 1): 0.00495, (2, 1): 0.0445, (1, 2): 0.0445, (2, 2): 0.011}
+"""Sentences of the one and the other text that stand for each other, and how often they do, from the paper."""
+
+VARIANCE = 6.8
+"""Variance of the length of a translation, for each character, from the paper."""
+
+LEAST = -14.0
+"""Log-probability of lengths that differ as they please, so that one bad pair does not decide everything."""
+
+PARALLEL = 2.0
+"""Largest cost of texts that run in parallel; ``docs/results/place.md`` says how many of the others are below it."""
+
+UNLIKE = "its document does not say the same in the same order as the text"
+"""The problem of a picture whose document does not run in parallel."""
+
+
+class Alignment(NamedTuple):
+    """Sentences that stand for each other: n of the one text, m of the other.
+
+    Attributes:
+        share: (n, m) float, how far each sentence of the one text becomes each of the other; rows sum to 1, or to 0.
+        cost: Mean negative log-probability of a sentence; the smaller, the more alike are the texts.
+    """
+
+    share: NDArray[np.float64]
+    cost: float
+
+
+def aligned(one: Sequence[str], other: Sequence[str]) -> Alignment:
+    """Return the most probable alignment of two texts, given the sentences of each."""
+    lengths = [np.array([len(sentence) + 1 for sentence in text], np.float64) for text in (one, other)]
+    n, m = map(len, lengths)
+    ratio = lengths[1].sum() / lengths[0].sum() if n and m else 1.0
+    sums = [np.concatenate([[0.0], np.cumsum(values)]) for values in lengths]
+    best = np.full((n + 1, m + 1), np.inf)
+    best[0, 0] = 0.0
+    last = np.zeros((n + 1, m + 1), np.int8)
+    moves = list(MOVES)
+    alone = -np.log(MOVES[0, 1])
+    steps = np.arange(m + 1) * alone
+    for i in range(n + 1):
+        for k, (di, dj) in enumerate(moves):
+            if di and di <= i and dj <= m:
+                cost = -np.log(MOVES[di, dj]) + np.zeros(m + 1 - dj)
+                if dj:
+                    cost += _cost(sums[0][i] - sums[0][i - di], sums[1][dj:] - sums[1][: m + 1 - dj], ratio)
+                cost += best[i - di, : m + 1 - dj]
+                better = cost < best[i, dj:]
+                best[i, dj:][better] = cost[better]
+                last[i, dj:][better] = k
+        # Sentences of the other text alone: the smallest of best[i, k] + (j - k) * alone over k up to j.
+        skipped = np.minimum.accumulate(best[i] - steps) + steps
+        last[i][skipped < best[i] - 1e-9] = moves.index((0, 1))
+        best[i] = np.minimum(best[i], skipped)
+    share = np.zeros((n, m))
+    i, j = n, m
+    while i or j:
+        di, dj = moves[last[i, j]]
+        if di and dj:
+            share[i - di : i, j - dj : j] = 1 / dj
+        i, j = i - di, j - dj
+    return Alignment(share, float(best[n, m]) / max((n + m) / 2, 1))
+
+
+def _cost(length: float, lengths: NDArray[np.float64], ratio: float) -> NDArray[np.float64]:
+    """Return the negative log-probability that sentences of these lengths translate some of this length."""
+    deviation = np.abs(lengths - length * ratio) / np.sqrt(VARIANCE * (length * ratio + lengths) / 2)
+    return -np.maximum(np.log(2) + log_ndtr(-deviation), LEAST)
+
+
+def in_parallel(text: Document, sources: Iterable[LinkedDocument]) -> LinkedDocument:
+    """Link the pictures of documents with the sentences of a text that stand for those that their documents link.
+
+    Args:
+        text: The text that gets the pictures.
+        sources: The documents, each image linked with its most probable sentence.
+
+    Returns:
+        The text with the pictures that it did not have before, each linked with its most probable sentence, or with
+        a ``problem`` where its document does not run in parallel with the text.
+    """
+    sentences = [sentence.text for sentence in text.sentences]
+    images: list[Image] = []
+    columns: list[NDArray[np.float64]] = []
+    for linked in sources:
+        share, cost = aligned([sentence.text for sentence in linked.document.sentences], sentences)
+        probability = np.zeros(linked.similarity.shape)
+        if any(link.score == link.confidence for link in linked.links):  # else they are cosines
+            probability[:] = linked.similarity
+        for link in linked.links:
+            probability[link.sentence, link.image] = link.confidence
+        probability[[sentence.heading for sentence in linked.document.sentences]] = 0.0
+        moved = np.minimum(share.T @ probability, 1.0)
+        moved[[sentence.heading for sentence in text.sentences]] = 0.0  # a picture stands at the text below
+        problem = UNLIKE if cost > PARALLEL else None
+        for image, column in zip(from_elsewhere(linked), moved.T, strict=True):
+            if not (image.problem and is_harmless(image.problem)):
+                images.append(replace(image, problem=image.problem or problem))
+                columns.append(column)
+    document = joined(text, images)
+    blocks = np.array([-1 if sentence.block is None else sentence.block for sentence in text.sentences])
+    links = []
+    for number, (image, column) in enumerate(zip(document.images, columns, strict=True)):
+        if image.problem is None and column.any():
+            best = int(column.argmax())
+            paragraph = min(float(column[blocks == blocks[best]].sum()), 1.0) if blocks[best] >= 0 else None
+            confidence = float(column[best])
+            odds = float(np.log(confidence * len(column)))  # against a sentence at random
+            links.append(Link(best, number, confidence, confidence, {"context": odds}, paragraph=paragraph))
+    similarity = np.stack(columns, axis=1) if columns else np.zeros((len(sentences), 0))
+    return LinkedDocument(document, tuple(links), similarity.astype(np.float32), "")
