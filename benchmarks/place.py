@@ -447,9 +447,9 @@ def place_tables(texts: Sequence[Text], unseen: Mapping[str, Unseen]) -> Iterato
     results = {name: [test(text, score, least) for text in texts] for name, (score, least) in methods.items()}
     number = {id(text): n for n, text in enumerate(texts)}
     by_change: dict[str, dict[str, Figure]] = {change: {} for change in CHANGES}
-    for key, (group, own) in groups.items():
-        rows = [number[id(text)] for text in own]
-        size = f"{len(own)} texts, {sum(text.foreign for text in own)} pictures"
+    for key, (group, own_texts) in groups.items():
+        rows = [number[id(text)] for text in own_texts]
+        size = f"{len(own_texts)} texts, {sum(text.foreign for text in own_texts)} pictures"
         yield Table(
             f"place-{key}",
             f"{group} ({size})",
@@ -464,11 +464,14 @@ def place_tables(texts: Sequence[Text], unseen: Mapping[str, Unseen]) -> Iterato
             row[f"{key}: in a wrong section"] = placed["of these in a wrong section"]
     yield Table("place-changes", "By change", by_change)
     for name, label in (("`place`", "least"), ("`place`, captions alone", "captions-least")):
-        for key, (group, own) in groups.items():
+        for key, (group, own_texts) in groups.items():
             yield Table(
                 f"place-{key}-{label}",
                 f"{name}. {group}, by the smallest confidence",
-                {str(least): of_placed([test(text, methods[name][0], least) for text in own]) for least in LEASTS},
+                {
+                    str(least): of_placed([test(text, methods[name][0], least) for text in own_texts])
+                    for least in LEASTS
+                },
                 head="`--min-confidence`",
             )
 

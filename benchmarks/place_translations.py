@@ -202,4 +202,4 @@ def of_paragraph(text: Document, confidence: FloatMatrix) -> NDArray[np.float64]
     """(V,) the probability of the paragraph of each picture's best sentence."""
     blocks = np.array([sentence.block for sentence in text.sentences])
     same = blocks[:, None] == blocks[confidence.argmax(axis=0)]
-    return (confidence * same).sum(axis=0).clip(max=1).astype(np.float64)
+    return np.asarray((confidence * same).sum(axis=0).clip(max=1), np.float64)

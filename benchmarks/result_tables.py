@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -60,8 +61,7 @@ def _cell(figure: Figure) -> str:
 def write_record(table: Table, command: str) -> None:
     """Write the record of a table into the folder of the repository's records."""
     sys.path.insert(0, str(ROOT / "scripts"))
-    import records
-
+    records = import_module("records")
     found = {
         "command": command,
         "table": None,

@@ -23,9 +23,9 @@ from iconotext.types import Document
 SOURCE = Path(iconotext.__file__).parent
 TESTS = Path(__file__).parent
 LIMITS = {
-    "lines of src": 78_100,
-    "modules of src": 366,
-    "lines of tests": 61_410,
+    "lines of src": 78_270,
+    "modules of src": 367,
+    "lines of tests": 61_480,
     "modules that a document enters while it is linked": 14,
     "modules that a query enters while a library is searched": 8,
 }

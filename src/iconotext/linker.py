@@ -128,7 +128,7 @@ class Linker:
             text: The text itself, as Markdown; or the ``Path`` of its file, or a document.
             pictures: What pictures come from: linked documents, their chunks or contexts, in memory or in files that
                 commands wrote; documents, which are linked first; files and folders of pictures; or images, which may
-                have a ``context``.
+                have a ``context``. With ``settings.parallel``, documents and linked documents alone.
             settings: What places them; this linker's own settings link documents.
             reading: How files are read.
 
@@ -138,7 +138,7 @@ class Linker:
 
         Raises:
             DocumentError: A file cannot be read.
-            SettingError: The text is empty.
+            SettingError: The text is empty, or ``settings.parallel`` and a source is no document.
             TypeError: Another kind of text or picture, or a string that is the name of a file instead of a text.
         """
         from iconotext.place.parallel import in_parallel
@@ -153,7 +153,9 @@ class Linker:
             return chosen(in_parallel(document, documents_of(pictures, sources, reading)), settings)
         document = joined(document, pictures_of(pictures, sources, reading))
         linked = self._best_linker(habit=None, explain=False, evidence=settings.evidence).link(document)
-        return chosen(with_language_note(linked), settings)
+        if self.encoder.text_backbone.language is not None:
+            linked = with_language_note(linked)
+        return chosen(linked, settings)
 
     def gather(self, document: Document | Path | str) -> DocumentEvidence:
         """Compute all evidence about a document but the habit of its author, for ``link_evidence``.

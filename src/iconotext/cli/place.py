@@ -55,6 +55,7 @@ def place(
     - `iconotext place answer.md manual.docx --output answer-with-pictures.md`
     - `iconotext chunks docs/ --output chunks.jsonl; iconotext place answer.md chunks.jsonl --most 3`
     - `ask-a-model | iconotext place - library/ --output answer.html`
+    - `iconotext place manual.pt.md manual.md --parallel --output manual.pt-with-pictures.md`
     - `iconotext place summary.md report.pdf photos/ --json | jq '.placed[].why'`
     """
     with known_errors(download=download):

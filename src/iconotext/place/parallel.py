@@ -89,7 +89,7 @@ def aligned(one: Sequence[str], other: Sequence[str]) -> Alignment:
 def _cost(length: float, lengths: NDArray[np.float64], ratio: float) -> NDArray[np.float64]:
     """Return the negative log-probability that sentences of these lengths translate some of this length."""
     deviation = np.abs(lengths - length * ratio) / np.sqrt(VARIANCE * (length * ratio + lengths) / 2)
-    return -np.maximum(np.log(2) + log_ndtr(-deviation), LEAST)
+    return np.asarray(-np.maximum(np.log(2) + log_ndtr(-deviation), LEAST), np.float64)
 
 
 def in_parallel(text: Document, sources: Iterable[LinkedDocument]) -> LinkedDocument:

@@ -69,16 +69,22 @@ def joined(text: Document, images: Iterable[Image]) -> Document:
 
 
 def with_language_note(linked: LinkedDocument) -> LinkedDocument:
-    """Add a message if the sentences that come with the pictures are in another language than the text."""
+    """Replace the messages by one if the sentences that come with the pictures are in another language than the text.
+
+    Args:
+        linked: Linked by an encoder that knows one language only.
+    """
     document = linked.document
     quoted = "\n".join(dict.fromkeys(sentence.text for image in document.images for sentence in image.context))
-    language = detect_language(quoted) if len(quoted) >= ENOUGH else document.language
+    if min(len(quoted), sum(len(sentence.text) for sentence in document.sentences)) < ENOUGH:
+        return linked
+    language = detect_language(quoted)
     if language == document.language:
         return linked
     note = (
         f"the pictures come from text in another language ({language}) than the text that gets them "
-        f"({document.language}): only names, numbers and words written alike were compared, and what stands where is "
-        "little better than chance. If the text is a translation, place with parallel: pictures then stand where their "
+        f"({document.language}), so they were not compared by meaning: few find their place, by names, numbers and "
+        "words written alike. If the text is a translation, place with parallel: pictures then stand where their "
         "document has them"
     )
     return replace(linked, notes=(note,))
