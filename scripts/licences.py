@@ -43,6 +43,8 @@ WORDS = {
     "pathspec": "MPL-2.0: binds changes to its own files; used as it is",
     "pi-heif": "BSD-3-Clause; its wheel carries libheif and libde265 (LGPL-3.0), which anybody may replace",
     "protobuf": "BSD-3-Clause, says its metadata in words of its own",
+    "pyclipper": "MIT, only with the extra ocr; Clipper inside is under Boost's licence (BSL-1.0); one of its "
+    "classifiers names no licence",
     "pypandoc-binary": "MIT, only with the extra formats; its wheel carries pandoc "
     "(GPL-2.0 or later), a program of its own that is run and not linked",
     "pypdfium2": "BSD-3-Clause or Apache-2.0, as PDFium inside; the libraries in that are of like kinds",

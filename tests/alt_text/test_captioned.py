@@ -56,6 +56,10 @@ def test_a_draft_with_its_evidence():
         ("Eine rote Bahn, die mit offenen Türen am Ufer des Flusses steht und auf Leute wartet", "another language"),
         ("NONE", "cannot tell what the picture shows"),
         ("NONE.", "cannot tell what the picture shows"),
+        ("I'm sorry, but I can't assist with describing this image.", "the model refuses"),
+        ("I’m unable to identify people in this picture.", "the model refuses"),
+        ("Sorry, I cannot help with that.", "the model refuses"),
+        ("Es tut mir leid, dabei kann ich nicht helfen.", "the model refuses"),
         ("", "said nothing"),
         (' "" ', "said nothing"),
         ("A tram, see http://203.0.113.9/a", "address or markup"),
@@ -70,6 +74,17 @@ def test_replies_that_make_no_draft(text, reason):
     assert reason in refused.reason
     assert (refused.id, refused.source) == ("doc:0", "tram.jpg")
     assert refused.text == cleaned(text, "en")
+
+
+@pytest.mark.parametrize("text", ["Sorry, we are closed: a sign on a red door", "A sign that says I cannot swim"])
+def test_signs_that_excuse_themselves_are_described(text):
+    assert isinstance(outcome(text), Draft)
+
+
+def test_what_a_server_marks_as_refused_makes_no_draft():
+    given = linked()
+    asked = [(next(iter(prompts(given))), Reply("A red tram with its doors open", True, 1, refused=True))]
+    assert "the model refuses" in next(checked(given, "digest", asked, "seer")).reason
 
 
 def test_what_is_cut_off_makes_no_draft():

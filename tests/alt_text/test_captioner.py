@@ -395,6 +395,20 @@ def test_thoughts_are_no_reply(server, made):
     assert made().ask(*messages(1, seed=7)) == Reply("", False, 1_000)
 
 
+@pytest.mark.parametrize(
+    ("message", "finish", "text"),
+    [({"content": None, "refusal": "I cannot."}, "stop", "I cannot."), ({"content": ""}, "content_filter", "")],
+)
+def test_refusals_are_replies_that_end_no_run_and_are_stored(server, made, message, finish, text):
+    choice = {"message": {"role": "assistant"} | message, "finish_reason": finish}
+    said = Said(json.dumps({"choices": [choice], "usage": {"total_tokens": 1_000}}).encode())
+    server.say = lambda asked, number: said
+    first = replies(made(requests=1), pictures(4))
+    assert first == [Reply(text, True, 1_000, refused=True)] * 4
+    assert replies(made(requests=1), pictures(4)) == first
+    assert len(server.asked) == 4
+
+
 def test_a_picture_that_cannot_be_decoded_is_not_sent(server, made):
     broken = photograph(1)[:400]
     (prompt,) = prompts(make_linked(["A tram."], [Image("a.jpg", broken, position=0)], []))

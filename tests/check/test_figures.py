@@ -45,6 +45,12 @@ HEADING = '<w:pPr><w:pStyle w:val="Heading1"/></w:pPr>'
 THREE = figure(1, "a") + figure(2, "b") + figure(3, "c")
 
 
+def test_a_figure_that_is_decoration_needs_no_mention(found):
+    decoration = THREE.replace('c.png" alt="x"', 'c.png" alt="" role="presentation"')
+    assert found(f"Figure 1 and Figure 2.{decoration}", rules=("figure-unmentioned",)) == []
+    assert len(found(f"Figure 1 and Figure 2.{THREE}", rules=("figure-unmentioned",))) == 1
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -197,3 +198,16 @@ def test_a_project_sets_what_it_checks(repository):
     (repository / "iconotext.toml").write_text('[check]\nskip = ["alt-missing", "alt-placeholder"]\n')
     done = run("my docs", folder=repository)
     assert (done.exit_code, done.stdout) == (0, "")
+
+
+def test_files_of_folders_that_are_not_read_are_named(tmp_path, monkeypatch):
+    (tmp_path / "a.md").write_text("# A\n\n![A red fox in the snow](a.png)\n")
+    (tmp_path / "a.png").touch()
+    for name in ("b.tex", "c.TEX", "d.txt", "e.css"):
+        (tmp_path / name).write_text("Words.")
+    monkeypatch.setattr(import_module("iconotext.read.format"), "has", lambda extra: False)
+    lines = ("Not read: 2 .tex, 1 .txt", 'Some of these are read after: pip install "iconotext[formats]"')
+    assert check([tmp_path]).unread == lines
+    result = CliRunner().invoke(app, ["check", str(tmp_path)])
+    assert result.exit_code == 0
+    assert [line in result.output for line in lines] == [True, True]

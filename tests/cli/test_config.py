@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -240,3 +242,15 @@ def test_the_help_says_where_options_may_come_from():
     text = program.run("--help").output
     assert "ICONOTEXT_LINK_MODEL" in text
     assert "iconotext.toml" in text
+
+
+def test_a_wrong_settings_file_is_no_finding_of_a_check(tmp_path):
+    (tmp_path / "iconotext.toml").write_text("[check]\nfoo = 1\n\n[link]\nfoo = 1\n")
+    (tmp_path / "a.md").write_text("# A\n")
+    statuses = {
+        name: subprocess.run(
+            [sys.executable, "-m", "iconotext", name, "a.md"], cwd=tmp_path, capture_output=True, check=False
+        ).returncode
+        for name in ("check", "link")
+    }
+    assert statuses == {"check": 2, "link": 1}

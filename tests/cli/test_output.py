@@ -59,14 +59,32 @@ def test_arguments_are_called_as_they_are_typed(message, typed):
     assert as_typed(message) == typed
 
 
-def test_every_argument_that_is_called_so_is_an_option():
+def options(command=None):
     from typer.main import get_command
 
-    def options(command):
-        own = {name for each in command.params for name in each.opts}
-        return own.union(*map(options, getattr(command, "commands", {}).values()))
+    command = get_command(app) if command is None else command
+    own = {name for each in command.params for name in each.opts}
+    return own.union(*map(options, getattr(command, "commands", {}).values()))
 
-    assert {f"--{name.replace('_', '-')}" for name in OPTIONS} <= options(get_command(app))
+
+def flag(name):
+    return f"--{name.replace('_', '-')}"
+
+
+def test_every_argument_that_is_called_so_is_an_option():
+    assert set(map(flag, OPTIONS)) <= options()
+
+
+def test_every_option_in_a_message_of_the_library_is_called_as_it_is_typed():
+    every = options()
+    named = {
+        name
+        for path in CLI.parent.rglob("*.py")
+        for _, text in strings(path)
+        for name in re.findall(r"(?<![\w.%])([a-z_]+)=(?:\.\.\.|True\b)", text)
+    }
+    assert {"force", "max_tokens"} <= named
+    assert {name for name in named if flag(name) in every} - set(OPTIONS) == set()
 
 
 def strings(path: Path) -> list[tuple[int, str]]:

@@ -213,3 +213,10 @@ def test_pictures_in_the_latex_that_pandoc_writes(tmp_path, picture):
     document = read(tmp_path / "cats.tex")
     assert [(image.source, image.caption) for image in document.images] == [("cat.jpg", "A cat"), ("cat.jpg", None)]
     assert [sentence.text for sentence in document.sentences] == ["A cat sits.", "Another sits."]
+
+
+def test_graphics_in_pdf_files_are_pictures_with_their_captions(thesis):
+    document = thesis(
+        "\\begin{figure}\n\\includegraphics{plot.pdf}\n\\caption{The load.}\\label{fig:load}\n\\end{figure}\nWords.\n"
+    )
+    assert [(image.source, image.caption) for image in document.images][1] == ("plot.pdf", "The load.")

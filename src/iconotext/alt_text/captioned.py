@@ -26,6 +26,14 @@ POOR = ("alt-file-name", "alt-placeholder")
 
 _MARKUP = re.compile(r"https?://|www\.|<[a-z/!]|\]\(|```|^\s*[{\[]", re.IGNORECASE)
 
+_REFUSAL = re.compile(
+    r"(?:i'?m |i am )?(?:very |so |really )?sorry,? (?:but )?i\b|i(?:'m| am) (?:unable|not able) to\b|as an ai\b"
+    r"|(?:unfortunately,? )?i (?:can't|cannot|can not|won't) \w+|es tut mir leid\b"
+    r"|(?:je suis )?désolée?, (?:mais )?je\b|lo siento, (?:pero )?no\b|mi dispiace, (?:ma )?non\b|desculpe, (?:mas )?não\b",
+    re.IGNORECASE,
+)
+"""The beginnings of replies in which a model says in words that it does not describe the picture."""
+
 
 @dataclass(frozen=True, slots=True)
 class Refused:
@@ -125,10 +133,7 @@ def judged(
     """
     texts = {number: cleaned(reply.text, language) for number, reply in replies.items()}
     broken = _broken(_page(images, texts, tuple(dict.fromkeys(beside)), language), ("alt",))
-    return {
-        number: (text, _useless(text, complete=replies[number].complete) or broken.get(number))
-        for number, text in texts.items()
-    }
+    return {number: (text, _useless(text, replies[number]) or broken.get(number)) for number, text in texts.items()}
 
 
 def cleaned(reply: str, language: str) -> str:
@@ -142,8 +147,10 @@ def cleaned(reply: str, language: str) -> str:
     return text
 
 
-def _useless(text: str, *, complete: bool) -> str | None:
-    if not complete:
+def _useless(text: str, reply: Reply) -> str | None:
+    if reply.refused or _REFUSAL.match(text.replace("’", "'")):
+        return "the model refuses"
+    if not reply.complete:
         return "it was cut off; answer_tokens=... allows more"
     if not text:
         return "the model said nothing"

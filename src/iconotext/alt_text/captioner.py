@@ -111,11 +111,13 @@ class Reply:
         text: As it came, without what a model that thinks says to itself.
         complete: Whether the model ended by itself; else the limit of tokens cut the text off.
         tokens: Number of tokens of question and answer; None if the server does not say.
+        refused: Whether the server says that the model declined, or that a filter held its answer back.
     """
 
     text: str
     complete: bool
     tokens: int | None
+    refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +327,7 @@ class Captioner:
             raise _Useless(f"it sent {kind}, not JSON: is it the address of a chat-completions server?")
         try:
             reply = _parsed(parse_json(answer.body))
-        except (ValueError, LookupError, TypeError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise _Useless("it sent something that is no chat completion") from error
         if reply.tokens is None and self.settings.max_tokens is not None:
             raise self._error("it does not say how many tokens it takes, so max_tokens=... cannot hold: leave it out")
@@ -338,8 +340,9 @@ class Captioner:
     def _stored(self, body: bytes) -> Reply | None:
         try:
             fields = parse_json(self._file(body).read_bytes())
-            return Reply(str(fields["text"]), fields["complete"] is True, fields["tokens"])
-        except (OSError, ValueError, LookupError, TypeError):
+            refused = fields.get("refused") is True
+            return Reply(str(fields["text"]), fields["complete"] is True, fields["tokens"], refused)
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
             return None
 
     def _error(self, message: str) -> CaptionerError:
@@ -422,7 +425,8 @@ def _key() -> str:
 
 def _parsed(completion: Any) -> Reply:
     choice = completion["choices"][0]
-    text = choice["message"]["content"]
+    refusal = choice["message"].get("refusal")
+    text = refusal or choice["message"]["content"]
     if not isinstance(text, str):
         raise TypeError("no text")
     # A reply that was cut off while the model thought has no end of its thoughts, and nothing after it.
@@ -430,7 +434,9 @@ def _parsed(completion: Any) -> Reply:
     usage = completion.get("usage")
     tokens = usage.get("total_tokens") if isinstance(usage, dict) else None
     counts = isinstance(tokens, int) and not isinstance(tokens, bool) and tokens > 0
-    return Reply(text, choice.get("finish_reason") != "length", tokens if counts else None)
+    ended = choice.get("finish_reason")
+    refused = bool(refusal) or ended == "content_filter"
+    return Reply(text, ended != "length", tokens if counts else None, refused)
 
 
 def _error_text(answer: Answer) -> str:

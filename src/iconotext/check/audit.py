@@ -31,7 +31,7 @@ from iconotext.check.rules import (
 from iconotext.errors import DocumentError, IconotextError, SettingError
 from iconotext.plain_text import counted, encodable, json_text, listed, readable, shortened
 from iconotext.read import Failure, ReadSettings, find_documents, read_isolated
-from iconotext.read.find import no_documents
+from iconotext.read.find import no_documents, unread_lines
 from iconotext.read.format import all_formats, file_format, suffix_format
 from iconotext.system.files import write_text
 from iconotext.system.strict_json import parse_json
@@ -43,12 +43,17 @@ _MAY_HOLD_PICTURES = re.compile(rb"!\[|<(?:img|svg)\b|\{[{%]|\x00|\[\[", re.IGNO
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The result of a check."""
+    """The result of a check.
+
+    Attributes:
+        unread: Lines on files in folders that were left out, and that users may miss.
+    """
 
     findings: tuple[Finding, ...]
     failures: tuple[Failure, ...]
     documents: int
     pictures: int
+    unread: tuple[str, ...] = ()
 
 
 def check(
@@ -98,7 +103,8 @@ def check(
         pictures += len(page.pictures)
         findings += [finding for _, finding in broken]
     numbered = tuple(fingerprinted(findings, root or repository_root()))
-    return Checked(numbered, tuple(failures), documents=len(documents) - len(failures), pictures=pictures)
+    unread = tuple(unread_lines(skipped))
+    return Checked(numbered, tuple(failures), len(documents) - len(failures), pictures, unread)
 
 
 def check_page(
@@ -327,7 +333,8 @@ def audit(
         output = json_text(rows)
     else:
         output = "\n".join(finding_lines(new))
-    messages = (*(str(failure.error) for failure in checked.failures), _summary(checked, len(new), len(accepted) > 0))
+    failed = map(str, (failure.error for failure in checked.failures))
+    messages = (*failed, *checked.unread, _summary(checked, len(new), len(accepted) > 0))
     return Audit(output, messages, FAILED if checked.failures else FOUND if new else PASSED)
 
 

@@ -118,7 +118,7 @@ def _refers(page: Page) -> bool:
 
 def unmentioned(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
     names = _names(picture)
-    if not names or page.named[names[0]][0] is not picture or _mentions(page, picture):
+    if not names or picture.decorative or page.named[names[0]][0] is not picture or _mentions(page, picture):
         return None
     if not _refers(page):
         return None

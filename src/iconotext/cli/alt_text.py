@@ -192,7 +192,8 @@ def _drafts(
         complain(f"no draft for {counted(len(names), 'picture')} ({shortened(', '.join(names), 60)}): {reason}")
     for refusal in refused if not quiet else ():
         if refusal.text is not None:
-            complain(f'no draft for {refusal.id} ({refusal.source}): {refusal.reason}; the model said "{refusal.text}"')
+            said = f'; the model said "{refusal.text}"' if refusal.text else ""
+            complain(f"no draft for {refusal.id} ({refusal.source}): {refusal.reason}{said}")
     if not quiet:
         stored = f"; {captioner.stored:,} had a reply from before" if captioner.stored else ""
         sent = f"{counted(captioner.sent, 'picture')} sent to {captioner.host}, {captioner.tokens:,} tokens"

@@ -42,6 +42,9 @@ MAX_CHARACTERS = 16 * 2**10
 key.
 """
 
+STATUS = {("check",): 2}
+"""Command to the exit status of a wrong setting, if that is not 1: 1 says that ``check`` has found something."""
+
 
 class Configured:
     """Mixed into a command or a group of Typer: its options may also come from variables and from files."""
@@ -54,7 +57,7 @@ class Configured:
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Make Click's context of a call; what is wrong outside the command line ends it with one line."""
         options = {flag(p): p for p in self.params if p.param_type_name == "option" and not p.is_eager}
-        with known_errors():
+        with known_errors(status=STATUS.get(self.path, 1)):
             values = self._from_files(options)
             self._check_variables(options)
             extra["default_map"] = {options[name].name: value for name, (value, _) in values.items()}

@@ -55,9 +55,6 @@ SHOWN = 20
 SHOWN_HABITS = 5
 """Number of habits of collections that are shown on the terminal; the pages have each."""
 
-TEXTS = frozenset(".doc .djvu .eml .fb2 .mdx .mobi .odp .pages .ppt .textile .txt".split())
-"""Suffixes of text files that users may expect to be linked; others (pictures, scripts, styles) are not documents."""
-
 Item = TypeVar("Item")
 
 
@@ -232,21 +229,9 @@ class Run:
 
     def _unread(self) -> Iterator[str]:
         """Yield lines on the skipped files of the folders: those that users may miss, or with --verbose all."""
-        from iconotext.read.find import EXCLUDED, OWN_PAGE, TEMPLATE
-        from iconotext.read.format import lacks_extra
+        from iconotext.read.find import unread_lines
 
-        every = logger.isEnabledFor(logging.INFO)
-        skipped = []
-        for kind, number in self._skipped.most_common():
-            if kind.endswith("/"):
-                if every or not kind.startswith("."):
-                    skipped.append(kind)
-            elif every or kind in TEXTS or lacks_extra(kind) or kind in (EXCLUDED, OWN_PAGE, TEMPLATE):
-                skipped.append(f"{number:,} {kind or 'without suffix'}{'s' * (number > 1 and ' ' in kind)}")
-        if skipped:
-            yield f"Not read: {', '.join(skipped)}"
-        if any(map(lacks_extra, self._skipped)):
-            yield 'Some of these are read after: pip install "iconotext[formats]"'
+        yield from unread_lines(self._skipped, every=logger.isEnabledFor(logging.INFO))
 
 
 def _without_path(failure: Failure) -> str:

@@ -50,6 +50,9 @@ BUILT = {
 OWN_PAGE, TEMPLATE, EXCLUDED = "iconotext page", "HTML template", "excluded file"
 """Reasons for skipping a file, besides suffixes of other kinds of files, and names of folders, which end in ``/``."""
 
+TEXTS = frozenset(".doc .djvu .eml .fb2 .mdx .mobi .odp .pages .ppt .textile .txt".split())
+"""Suffixes of text files that users may expect to be read; others (pictures, scripts, styles) are not documents."""
+
 KINDS = 8  # maximum number of kinds of files, or folders, that a message names
 _HEAD = 64 * 2**10  # bytes at the beginning of an HTML file that are read to find out whether it is a document
 
@@ -119,6 +122,25 @@ def no_documents(
     also += '; some of these are read after: pip install "iconotext[formats]"' if wanting else ""
     formats = formats or formats_in_words()
     return DocumentError(f"no documents in {names}: {files if total else 'no files there'}{also}; read are {formats}")
+
+
+def unread_lines(skipped: Counter[str], *, every: bool = False) -> Iterator[str]:
+    """Yield lines for the user on the skipped files and folders of ``find_documents``.
+
+    Args:
+        every: Whether to name all, and not only those that users may miss.
+    """
+    names = []
+    for kind, number in skipped.most_common():
+        if kind.endswith("/"):
+            if every or not kind.startswith("."):
+                names.append(kind)
+        elif every or kind in TEXTS or kind in formats_by_suffix() or kind in (EXCLUDED, OWN_PAGE, TEMPLATE):
+            names.append(f"{number:,} {kind or 'without suffix'}{'s' * (number > 1 and ' ' in kind)}")
+    if names:
+        yield f"Not read: {', '.join(names)}"
+    if any(map(lacks_extra, skipped)):
+        yield 'Some of these are read after: pip install "iconotext[formats]"'
 
 
 def is_excluded(file: Path, root: Path, settings: ReadSettings) -> bool:

@@ -38,7 +38,8 @@ def mend(tree: Element, format_: str) -> str | None:
         if {"footnote-ref", "footnote-back"} & set((link.get("class") or "").split()):
             link.tag = DROPPED
     _close_gaps(tree)
-    for image in tree.iter("img"):
+    for image in tree.iter("img", "embed"):
+        image.tag = "img"  # pandoc embeds the graphics of LaTeX that are PDF files
         _own_alt(image)
     if format_ == "org":
         for span in list(tree.iter("span")):
