@@ -29,7 +29,8 @@ _MARKUP = re.compile(r"https?://|www\.|<[a-z/!]|\]\(|```|^\s*[{\[]", re.IGNORECA
 _REFUSAL = re.compile(
     r"(?:i'?m |i am )?(?:very |so |really )?sorry,? (?:but )?i\b|i(?:'m| am) (?:unable|not able) to\b|as an ai\b"
     r"|(?:unfortunately,? )?i (?:can't|cannot|can not|won't) \w+|es tut mir leid\b"
-    r"|(?:je suis )?désolée?, (?:mais )?je\b|lo siento, (?:pero )?no\b|mi dispiace, (?:ma )?non\b|desculpe, (?:mas )?não\b",
+    r"|(?:je suis )?désolée?, (?:mais )?je\b|lo siento, (?:pero )?no\b"
+    r"|mi dispiace, (?:ma )?non\b|desculpe, (?:mas )?não\b",
     re.IGNORECASE,
 )
 """The beginnings of replies in which a model says in words that it does not describe the picture."""
