@@ -42,7 +42,7 @@ MAX_CHARACTERS = 16 * 2**10
 key.
 """
 
-STATUS = {("check",): 2}
+STATUS: dict[tuple[str, ...], int] = {("check",): 2}
 """Command to the exit status of a wrong setting, if that is not 1: 1 says that ``check`` has found something."""
 
 
