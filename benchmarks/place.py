@@ -38,7 +38,7 @@ from fit_evidence import FIRST, Example, common_habit, dump_coefficients, exampl
 from fit_logit import fit_logit
 from fit_matcher import fit_matcher
 from numpy.typing import NDArray
-from result_tables import Figure, Table, share, show, write_record
+from result_tables import Figure, Table, program_version, share, show, write_record
 from rewritten import CHANGES, OF_TWO, Rewritten, paragraph, rewritten, section, whole_sentence, without_place
 
 from evidence import DECIDE, FILES, captions, collection_of, few, note, part_of, publisher, split
@@ -120,11 +120,12 @@ def main() -> None:
     parser.add_argument("--record", action="store_true", help="Write the records of the tables")
     arguments = parser.parse_args()
     folder = Path(arguments.data) / "documents"
+    version = program_version()
     for table in tables(arguments.command, folder, arguments.pages):
         show(table)
         if arguments.record:
             size = "" if arguments.pages is None else f" --pages {arguments.pages}"
-            write_record(table, f"python benchmarks/place.py {arguments.command}{size} --record")
+            write_record(table, f"python benchmarks/place.py {arguments.command}{size} --record", version)
 
 
 def tables(command: str, folder: Path, most: int | None) -> Iterator[Table]:

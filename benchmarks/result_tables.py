@@ -58,10 +58,15 @@ def _cell(figure: Figure) -> str:
     return f"{figure['value']:.1f} ({low:.1f}–{high:.1f})"
 
 
-def write_record(table: Table, command: str) -> None:
+def program_version() -> str:
+    """The version and the commit of the program, to be taken before a run begins."""
+    records = _records()
+    return f"{records.iconotext.__version__} ({records._commit()})"
+
+
+def write_record(table: Table, command: str, version: str) -> None:
     """Write the record of a table into the folder of the repository's records."""
-    sys.path.insert(0, str(ROOT / "scripts"))
-    records = import_module("records")
+    records = _records()
     found = {
         "command": command,
         "table": None,
@@ -69,7 +74,7 @@ def write_record(table: Table, command: str) -> None:
         "set": [],
         "corpus": None,
         "seeds": None,
-        "version": f"{records.iconotext.__version__} ({records._commit()})",
+        "version": version,
         "date": datetime.now(UTC).date().isoformat(),
         "encoders": {"minilm": records._encoder("minilm")},
         "recipe": {},
@@ -77,3 +82,8 @@ def write_record(table: Table, command: str) -> None:
         "head": table.head,
     }
     (records.RECORDS / f"{table.name}.json").write_text(records.as_json(found), encoding="utf-8")
+
+
+def _records() -> Any:
+    sys.path.insert(0, str(ROOT / "scripts"))
+    return import_module("records")

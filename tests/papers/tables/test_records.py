@@ -108,6 +108,23 @@ def test_a_row_of_another_encoder_says_so(records):
     assert records.changes(found | {"encoders": encoders}, row) == []
 
 
+def test_a_record_of_a_benchmark_says_of_which_program_and_encoder_it_is(records, tmp_path):
+    rows = [{"row": "at the end", "key": None, "figures": {"placed": {"value": 1.25, "interval": [1, 2]}}}]
+    same = {"minilm": records._encoder("minilm")}
+    write(tmp_path, table=None, recipe={}, corpus=None, encoders=same, rows=rows, command="python b.py", head="rule")
+    assert records.shown("a").splitlines() == [
+        "    python b.py",
+        "",
+        "| rule | placed | program |",
+        "| --- | --- | --- |",
+        "| at the end | 1.2 (1.0–2.0) | 0.1.0 (abc) |",
+        "",
+        "Record: [a](records/a.json); measured on 2026-01-01.",
+    ]
+    write(tmp_path, table=None, recipe={}, corpus=None, encoders={"minilm": "00"}, rows=rows)
+    assert "| of 0.1.0 (abc), not run again since |" in records.shown("a")
+
+
 @pytest.mark.slow
 @pytest.mark.training
 def test_a_record_is_made_of_a_finished_folder(records, corpus, tmp_path, in_process):
