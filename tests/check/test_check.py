@@ -174,3 +174,18 @@ def test_fingerprints_outlive_other_changes(tmp_path):
     assert [each.fingerprint for each in before] == [each.fingerprint for each in after]
     assert [each.place.line for each in before] != [each.place.line for each in after]
     assert len({each.fingerprint for each in after}) == len(after) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "lines"),
+    [
+        (
+            "a.rst",
+            "A.\n\n.. image:: a.png\n\nB.\n\n.. image:: b.png\n   :alt:\n\nC.\n\n.. image:: c.png\n   :alt: A fox\n",
+            [3],
+        ),
+        ("a.adoc", 'A.\n\nimage::a.png[]\n\nB.\n\nimage::b.png[alt=""]\n\nC.\n\nimage::c.png[A fox]\n', [3]),
+    ],
+)
+def test_missing_texts_for_which_programs_put_the_name_of_the_file(tmp_path, name, text, lines):
+    assert found(tmp_path, text, name) == [("alt-missing", line) for line in lines]

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 from iconotext.check.language import FEW, other_language, same, sentences, without_label, without_number, words
 from iconotext.check.page import FORMATS, Page, Picture, quoted
+from iconotext.read.address import MADE_BY_CODE
 
 if TYPE_CHECKING:
     from iconotext.check.rules import CheckSettings
@@ -104,8 +105,16 @@ _CAMERA = re.compile(
 """Names that cameras, telephones and programs give to files."""
 
 
+NAMED_BY_FILE = ("rst", "asciidoc")
+"""Formats whose programs give the name of the file as the alternative text of a picture that has none."""
+
+
 def missing(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
-    if picture.alt is not None or picture.decorative or page.format not in FORMATS:
+    if picture.alt is not None or picture.decorative:
+        return None
+    if page.format in NAMED_BY_FILE and not picture.source.startswith(MADE_BY_CODE):
+        return "no alternative text, so that readers get the name of the file: say what the picture shows"
+    if page.format not in FORMATS:
         return None
     if picture.linked:
         return "no alternative text, and the picture is all that its link holds: say where the link leads"

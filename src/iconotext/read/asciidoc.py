@@ -119,7 +119,7 @@ class Texts:
         if folder and not SCHEME.match(address) and not address.startswith("/"):
             address = f"{folder.rstrip('/')}/{address}"
         alt = named.get("alt") or (plain[0] if plain else "")
-        return picture(address, alt or None)
+        return picture(address, "" if named.get("alt") == "" else alt or None)
 
     def html(self, text: str) -> str:
         """Return the HTML of a text."""

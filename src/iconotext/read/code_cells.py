@@ -94,7 +94,7 @@ def cell_figure(cell: Cell, stem: str, inline: Callable[[str], str]) -> str:
             return ""
         images = [made_by_code(label or "cell", alt_of.get(0), files=_rendered(stem, label))]
     else:
-        images = [picture(address, alt_of.get(n)) for n, address in enumerate(files)]
+        images = [picture(address, alt_of.get(n) or None) for n, address in enumerate(files)]
     per_image = parts if len(parts) == len(images) else captions if len(captions) == len(images) > 1 else []
     if per_image:
         images = [figure([image], inline(caption)) for image, caption in zip(images, per_image, strict=True)]

@@ -41,10 +41,10 @@ def picture(address: str, alt: str | None = None) -> str:
 
 
 def picture_attributes(address: str, alt: str | None = None) -> dict[str, str]:
-    """Return the attributes of an ``<img>``."""
+    """Return the attributes of an ``<img>``; an empty ``alt`` marks decoration, and None leaves it out."""
     stem = address.removesuffix(".*")
     attributes = {"src": address} if stem == address else _first_of([f"{stem}.{ending}" for ending in ENDINGS])
-    return attributes | ({"alt": alt} if alt else {})
+    return attributes | ({} if alt is None else {"alt": alt})
 
 
 def made_by_code(name: str, alt: str | None = None, *, files: Sequence[str] = ()) -> str:

@@ -142,7 +142,7 @@ def _directive(parser: MarkdownIt, name: str, argument: str, body: str, env: Any
         if not argument:
             return str(parser.render(text, env))
         caption, _, rest = text.strip().partition("\n\n") if name == "figure" else ("", "", "")
-        return figure([picture(argument, alt)], inline(caption), names=[label]) + str(parser.render(rest, env))
+        return figure([picture(argument, alt or None)], inline(caption), names=[label]) + str(parser.render(rest, env))
     if name == "figure-md":
         images, _, caption = text.strip().partition("\n\n")
         return figure([str(parser.renderInline(images, env))], inline(caption), names=[label or argument])

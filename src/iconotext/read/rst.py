@@ -186,7 +186,7 @@ class _Picture(_Lenient):
     optional_arguments = 0
 
     def run(self) -> list[nodes.Node]:
-        image = nodes.image("", uri="".join(self.arguments[0].split()), alt=self.options.get("alt") or "")
+        image = nodes.image("", uri="".join(self.arguments[0].split()), alt=self.options.get("alt"))
         self.add_name(image)
         return [image]
 
@@ -200,7 +200,7 @@ class _Figure(_Lenient):
 
     def figure(self, address: str, content: Any) -> list[nodes.Node]:
         """Make a figure whose first paragraph is the caption; all further content comes after it, as on a page."""
-        figure = nodes.figure("", nodes.image("", uri=address, alt=self.options.get("alt") or ""))
+        figure = nodes.figure("", nodes.image("", uri=address, alt=self.options.get("alt")))
         self.add_name(figure)
         body = nodes.container()
         self.state.nested_parse(content, self.content_offset, body)
@@ -217,7 +217,7 @@ class _Drawn(_Figure):
     def run(self) -> list[nodes.Node]:
         name = self.options.get("name") or self.name
         address = f"{MADE_BY_CODE}:{'-'.join(name.split())}"
-        figure = nodes.figure("", nodes.image("", uri=address, alt=self.options.get("alt") or ""))
+        figure = nodes.figure("", nodes.image("", uri=address, alt=self.options.get("alt")))
         self.add_name(figure)
         caption = self.options.get("caption")
         if caption:
