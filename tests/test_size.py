@@ -25,7 +25,7 @@ TESTS = Path(__file__).parent
 LIMITS = {
     "lines of src": 78_270,
     "modules of src": 367,
-    "lines of tests": 61_580,
+    "lines of tests": 61_600,
     "modules that a document enters while it is linked": 14,
     "modules that a query enters while a library is searched": 8,
 }
