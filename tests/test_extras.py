@@ -125,6 +125,12 @@ CORE = [
     "corpus split corpus.jsonl -o parts.jsonl",
     "corpus convert corpus.jsonl released",
     "cache",
+    "place b.md a.md --json",
+    "place b.md a.md --parallel --json",
+    "check b.md --json",
+    "context a.md --prompt",
+    "corpus stats corpus.jsonl",
+    "models",
 ]
 """What works without any extra."""
 
@@ -172,6 +178,7 @@ def bare_runs(tmp_path_factory):
 
 def write_inputs(folder):
     write_synthetic(folder, 10)
+    (folder / "b.md").write_text("# Animals\n\nOur cat sits still, and nobody looks at her.\n")
     pictures = ["docs/a.png", *(f"clef/images/1/{number}.png" for number in range(3))]
     for seed, name in enumerate(pictures):
         path = folder / name

@@ -7,12 +7,12 @@ takes the links of the documents over to the text.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.special import log_ndtr
 
 from iconotext.images import is_harmless
 from iconotext.place.pictures import from_elsewhere
@@ -28,8 +28,12 @@ MOVES = {(1, 1): 0.89, (1, 0): 0.00495, (0, 1): 0.00495, (2, 1): 0.0445, (1, 2):
 VARIANCE = 6.8
 """Variance of the length of a translation, for each character, from the paper."""
 
-LEAST = -14.0
-"""Log-probability of lengths that differ as they please, so that one bad pair does not decide everything."""
+LARGEST = 14.0
+"""Largest cost of lengths that differ as they please, so that one bad pair does not decide everything."""
+
+_DEVIATIONS = np.linspace(0.0, 5.5, 5501)
+_COSTS = np.array([min(-math.log(math.erfc(deviation / math.sqrt(2))), LARGEST) for deviation in _DEVIATIONS.tolist()])
+"""Costs of deviations, interpolated between: the core has no erfc of arrays."""
 
 PARALLEL = 2.0
 """Largest cost of texts that run in parallel; ``docs/results/place.md`` says how many of the others are below it."""
@@ -42,10 +46,14 @@ class Alignment(NamedTuple):
     """Sentences that stand for each other: n of the one text, m of the other.
 
     Attributes:
-        share: (n, m) float, how far each sentence of the one text becomes each of the other; rows sum to 1, or to 0.
+        one: Sentence of the one text of each pair.
+        other: Sentence of the other text of each pair.
+        share: How far the first becomes the second; the shares of a sentence of the one text sum to 1.
         cost: Mean negative log-probability of a sentence; the smaller, the more alike are the texts.
     """
 
+    one: NDArray[np.intp]
+    other: NDArray[np.intp]
     share: NDArray[np.float64]
     cost: float
 
@@ -56,40 +64,42 @@ def aligned(one: Sequence[str], other: Sequence[str]) -> Alignment:
     n, m = map(len, lengths)
     ratio = lengths[1].sum() / lengths[0].sum() if n and m else 1.0
     sums = [np.concatenate([[0.0], np.cumsum(values)]) for values in lengths]
-    best = np.full((n + 1, m + 1), np.inf)
-    best[0, 0] = 0.0
     last = np.zeros((n + 1, m + 1), np.int8)
+    rows: list[NDArray[np.float64]] = []  # smallest costs; of the rows above, a move needs no more than two
     moves = list(MOVES)
     alone = -np.log(MOVES[0, 1])
     steps = np.arange(m + 1) * alone
     for i in range(n + 1):
+        best = np.full(m + 1, np.inf)
+        if not i:
+            best[0] = 0.0
         for k, (di, dj) in enumerate(moves):
             if di and di <= i and dj <= m:
                 cost = -np.log(MOVES[di, dj]) + np.zeros(m + 1 - dj)
                 if dj:
                     cost += _cost(sums[0][i] - sums[0][i - di], sums[1][dj:] - sums[1][: m + 1 - dj], ratio)
-                cost += best[i - di, : m + 1 - dj]
-                better = cost < best[i, dj:]
-                best[i, dj:][better] = cost[better]
+                cost += rows[-di][: m + 1 - dj]
+                better = cost < best[dj:]
+                best[dj:][better] = cost[better]
                 last[i, dj:][better] = k
-        # Sentences of the other text alone: the smallest of best[i, k] + (j - k) * alone over k up to j.
-        skipped = np.minimum.accumulate(best[i] - steps) + steps
-        last[i][skipped < best[i] - 1e-9] = moves.index((0, 1))
-        best[i] = np.minimum(best[i], skipped)
-    share = np.zeros((n, m))
+        # Sentences of the other text alone: the smallest of best[k] + (j - k) * alone over k up to j.
+        skipped = np.minimum.accumulate(best - steps) + steps
+        last[i][skipped < best - 1e-9] = moves.index((0, 1))
+        rows = [*rows[-1:], np.minimum(best, skipped)]
+    pairs = []
     i, j = n, m
     while i or j:
         di, dj = moves[last[i, j]]
-        if di and dj:
-            share[i - di : i, j - dj : j] = 1 / dj
         i, j = i - di, j - dj
-    return Alignment(share, float(best[n, m]) / max((n + m) / 2, 1))
+        pairs += [(i + a, j + b, 1 / dj) for a in range(di) for b in range(dj)]
+    of_one, of_other, share = np.array(pairs).reshape(-1, 3).T
+    return Alignment(of_one.astype(np.intp), of_other.astype(np.intp), share, float(rows[-1][m]) / max((n + m) / 2, 1))
 
 
 def _cost(length: float, lengths: NDArray[np.float64], ratio: float) -> NDArray[np.float64]:
     """Return the negative log-probability that sentences of these lengths translate some of this length."""
     deviation = np.abs(lengths - length * ratio) / np.sqrt(VARIANCE * (length * ratio + lengths) / 2)
-    return np.asarray(-np.maximum(np.log(2) + log_ndtr(-deviation), LEAST), np.float64)
+    return np.interp(deviation, _DEVIATIONS, _COSTS)
 
 
 def in_parallel(text: Document, sources: Iterable[LinkedDocument]) -> LinkedDocument:
@@ -107,16 +117,18 @@ def in_parallel(text: Document, sources: Iterable[LinkedDocument]) -> LinkedDocu
     images: list[Image] = []
     columns: list[NDArray[np.float64]] = []
     for linked in sources:
-        share, cost = aligned([sentence.text for sentence in linked.document.sentences], sentences)
+        alignment = aligned([sentence.text for sentence in linked.document.sentences], sentences)
         probability = np.zeros(linked.similarity.shape)
         if any(link.score == link.confidence for link in linked.links):  # else they are cosines
             probability[:] = linked.similarity
         for link in linked.links:
             probability[link.sentence, link.image] = link.confidence
         probability[[sentence.heading for sentence in linked.document.sentences]] = 0.0
-        moved = np.minimum(share.T @ probability, 1.0)
+        moved = np.zeros((len(sentences), len(linked.document.images)))
+        np.add.at(moved, alignment.other, alignment.share[:, None] * probability[alignment.one])
+        moved = np.minimum(moved, 1.0)
         moved[[sentence.heading for sentence in text.sentences]] = 0.0  # a picture stands at the text below
-        problem = UNLIKE if cost > PARALLEL else None
+        problem = UNLIKE if alignment.cost > PARALLEL else None
         for image, column in zip(from_elsewhere(linked), moved.T, strict=True):
             if not (image.problem and is_harmless(image.problem)):
                 images.append(replace(image, problem=image.problem or problem))

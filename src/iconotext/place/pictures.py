@@ -90,13 +90,13 @@ def documents_of(
         elif isinstance(source, (str, Path)):
             if suffix_format(Path(source)) is None:
                 raise SettingError(
-                    f"{source}: parallel takes whole documents, since it compares their order with that of the text; "
-                    f"name one: {formats_in_words()}"
+                    f"{source}: parallel=True takes whole documents, since it compares their order with that of the "
+                    f"text; name one: {formats_in_words()}"
                 )
             documents = read_all([Path(source)], settings)
         else:
             raise SettingError(
-                "parallel takes whole documents, since it compares their order with that of the text, "
+                "parallel=True takes whole documents, since it compares their order with that of the text, "
                 f"not a {type(source).__name__}"
             )
         for linked in link(documents):

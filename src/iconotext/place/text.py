@@ -84,8 +84,8 @@ def with_language_note(linked: LinkedDocument) -> LinkedDocument:
     note = (
         f"the pictures come from text in another language ({language}) than the text that gets them "
         f"({document.language}), so they were not compared by meaning: few find their place, by names, numbers and "
-        "words written alike. If the text is a translation, place with parallel: pictures then stand where their "
-        "document has them"
+        "words written alike. If the text is a translation, parallel=True puts the pictures where their document "
+        "has them"
     )
     return replace(linked, notes=(note,))
 

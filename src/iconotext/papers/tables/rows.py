@@ -123,7 +123,7 @@ def chosen_rows(rows: Sequence[Row], only: Sequence[str], all_rows: Sequence[Pub
         if row.lost:
             raise SettingError(
                 f"row {row.key} is about {row.lost}, which the sentence encoder that text.kind names does not have: it "
-                "would be the same as another row; name the other rows with only"
+                "would be the same as another row; name the other rows with only=..."
             )
     return chosen
 
