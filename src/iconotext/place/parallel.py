@@ -99,7 +99,7 @@ def aligned(one: Sequence[str], other: Sequence[str]) -> Alignment:
 def _cost(length: float, lengths: NDArray[np.float64], ratio: float) -> NDArray[np.float64]:
     """Return the negative log-probability that sentences of these lengths translate some of this length."""
     deviation = np.abs(lengths - length * ratio) / np.sqrt(VARIANCE * (length * ratio + lengths) / 2)
-    return np.interp(deviation, _DEVIATIONS, _COSTS)
+    return np.asarray(np.interp(deviation, _DEVIATIONS, _COSTS), np.float64)
 
 
 def in_parallel(text: Document, sources: Iterable[LinkedDocument]) -> LinkedDocument:
