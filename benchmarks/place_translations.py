@@ -1,12 +1,11 @@
 """How well pictures are placed in a translation of their page: ``python benchmarks/place.py translations``.
 
-The pages: one textbook in
-Portuguese, Korean and Vietnamese (documents/languages), by name; nothing was fitted on it. A page is linked alone, as
-``iconotext place`` does it, by the weights that ship, and its pictures are placed in the same page in another language,
-which has no pictures: those that both pages show and the other page cites. Headings and marks of citations are gone in
-the data. Each text is also given the pictures of another page, drawn at random, which belong nowhere (*foreign*). Right
-is the sentence that cites the picture in the other language; a section is five paragraphs. Intervals: 95 %, from 2,000
-resamplings of the pages.
+The pages: one textbook in Portuguese, Korean and Vietnamese (documents/languages), by name; nothing was fitted on it.
+A page is linked alone, as ``iconotext place`` does it, by the weights that ship, and its pictures are placed in the
+same page in another language, which has no pictures: those that both pages show and the other page cites. Headings and
+marks of citations are gone in the data. Each text is also given the pictures of another page, drawn at random, which
+belong nowhere (*foreign*). Right is the sentence that cites the picture in the other language; a section is five
+paragraphs. Intervals: 95 %, from 2,000 resamplings of the pages.
 """
 
 from __future__ import annotations
