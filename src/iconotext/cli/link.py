@@ -189,7 +189,10 @@ class Run:
             all_in: The file that lists all problems.
         """
         if not self._quiet:
-            for line in (*self._unread(), *self._notices(removed)):
+            from iconotext.read.find import unread_lines
+
+            unread = unread_lines(self._skipped, every=logger.isEnabledFor(logging.INFO))
+            for line in (*unread, *self._notices(removed)):
                 say(line, err=True)
         self._say_problems(all_in)
         hard = any(failure.path in self._single or isinstance(failure.error, OutputError) for failure in self._failures)
@@ -226,12 +229,6 @@ class Run:
             complain(f"... and {len(problems) - SHOWN:,} more problems{where}")
         if failed and total > 1:
             complain(f"{failed:,} of {total:,} documents failed")
-
-    def _unread(self) -> Iterator[str]:
-        """Yield lines on the skipped files of the folders: those that users may miss, or with --verbose all."""
-        from iconotext.read.find import unread_lines
-
-        yield from unread_lines(self._skipped, every=logger.isEnabledFor(logging.INFO))
 
 
 def _without_path(failure: Failure) -> str:

@@ -87,17 +87,12 @@ def documents_of(
             continue
         if isinstance(source, Document):
             documents: Iterable[Document | Failure] = [source]
-        elif isinstance(source, (str, Path)):
-            if suffix_format(Path(source)) is None:
-                raise SettingError(
-                    f"{source}: parallel=True takes whole documents, since it compares their order with that of the "
-                    f"text; name one: {formats_in_words()}"
-                )
+        elif isinstance(source, (str, Path)) and suffix_format(Path(source)) is not None:
             documents = read_all([Path(source)], settings)
         else:
             raise SettingError(
-                "parallel=True takes whole documents, since it compares their order with that of the text, "
-                f"not a {type(source).__name__}"
+                f"{source if isinstance(source, (str, Path)) else type(source).__name__}: parallel=True takes whole "
+                f"documents, since it compares their order with that of the text: {formats_in_words()}"
             )
         for linked in link(documents):
             if isinstance(linked, Failure):
