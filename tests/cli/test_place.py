@@ -33,7 +33,8 @@ def test_a_table_json_and_files(folder):
     found = json.loads(run("place", "-", "docs/article.md", "--json", "--most", 1, input=ANSWER).stdout)
     assert [(each["picture"], each["sentence"]) for each in found["placed"]] == [("two.png", 1)]
     written = run("place", "answer.md", "docs", "-o", "out.md")
-    assert "Wrote out.md: 1 of 3 pictures placed" in written.stderr
+    assert written.stderr.startswith("Wrote out.md: 1 of 3 pictures placed\nLeft out 1: ")
+    assert "\nLeft out 1: not found beside the document" in written.stderr
     assert (folder / "out.md").read_text() == f"{ANSWER}\n![A sleeping cat](<docs/two.png>)\n"
     assert "--force replaces it" in run("place", "answer.md", "docs", "-o", "out.md", status=1).stderr
     assert run("place", "answer.md", "docs", "-o", "out.html", "--quiet").stdout == ""

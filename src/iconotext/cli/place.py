@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -84,12 +85,14 @@ def place(
             if not quiet:
                 number = len(result.placed)
                 say(f"Wrote {output}: {number} of {number + len(result.left_out)} pictures placed", err=True)
+                for why, left_out in Counter(each.why for each in result.left_out).items():
+                    say(f"Left out {left_out}: {as_typed(why)}", err=True)
         elif json:
             say_json(result.model_dump())
         elif not quiet:
             print_table(_table(result))
-            for left_out in result.left_out:
-                say(f"Left out: {left_out.picture}: {as_typed(left_out.why)}", err=True)
+            for each in result.left_out:
+                say(f"Left out: {each.picture}: {as_typed(each.why)}", err=True)
 
 
 def _table(result: PlacedOut) -> Table:
