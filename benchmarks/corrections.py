@@ -167,8 +167,8 @@ def text_encoder(documents: Sequence[Document]) -> Encode:
 def gathered(source: Source, encode: Encode, learned: Learned) -> Tried:
     cited = source.cited
     document = cited.document
-    reading = Reading(encode, cited.sentence_vectors)
-    (found,) = gather_evidence([document], [None], [reading], evidence=BLIND, matcher=learned.matcher)
+    reading = Reading(encode, cited.sentence_vectors, learned.matcher)
+    (found,) = gather_evidence([document], [None], [reading], evidence=BLIND)
     gold: dict[int, tuple[int, ...]] = {}
     for sentence, image in sorted(document.links or ()):
         gold[image] = (*gold.get(image, ()), sentence)

@@ -108,9 +108,8 @@ def link_sources(
         gathered = gather_evidence(
             [cited.document],
             [cited.similarity if "picture" in evidence else None],
-            [Reading(encode, cited.sentence_vectors)],
+            [Reading(encode, cited.sentence_vectors, own.matcher)],
             evidence=evidence,
-            matcher=own.matcher,
         )
         (place,) = places_by_evidence(gathered, evidence=evidence, coefficients=own.coefficients)
         if place is not None:
@@ -125,11 +124,9 @@ def link_sources(
                 weigh_evidence(
                     source.cited.document,
                     source.cited.similarity if "picture" in evidence else None,
-                    encode,
+                    Reading(encode, source.cited.sentence_vectors, learned[source.group].matcher),
                     evidence=evidence,
-                    sentence_vectors=source.cited.sentence_vectors,
                     coefficients=learned[source.group].coefficients,
-                    matcher=learned[source.group].matcher,
                     habit=habits.get(source.cited.collection),
                 ),
             ),

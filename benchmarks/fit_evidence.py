@@ -67,7 +67,7 @@ def example(cited: Cited, encode: Encode, *, weight: float = 1.0, matcher: Match
     positive = np.zeros((len(document.sentences), len(document.images)), dtype=np.bool_)
     for i, j in document.links or ():
         positive[i, j] = True
-    features = fitted_features(document, cited.similarity, Reading(encode, cited.sentence_vectors), matcher=matcher)
+    features = fitted_features(document, cited.similarity, Reading(encode, cited.sentence_vectors, matcher))
     return Example(document, features, positive, images_with_text(document), cited.collection, weight)
 
 
@@ -77,11 +77,10 @@ def fitted_features(
     reading: Reading,
     *,
     evidence: Collection[Evidence] = EVIDENCE,
-    matcher: Matcher | None = None,
 ) -> dict[Evidence, dict[str, FloatMatrix]]:
     """Kind to name to (S, V) float32, without the layout; also images that have a problem take part."""
     whole = replace(document, images=tuple(replace(image, problem=None) for image in document.images))
-    (found,) = gather_evidence([whole], [similarity], [reading], evidence=evidence, matcher=matcher)
+    (found,) = gather_evidence([whole], [similarity], [reading], evidence=evidence)
     return {kind: dict(columns) for kind, columns in found.features.items()}
 
 

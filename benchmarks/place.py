@@ -261,9 +261,8 @@ def rewritten_texts(pages: Sequence[Page], unseen: Mapping[str, Unseen], encode:
                 gather_evidence(
                     each,
                     [None] * len(part),
-                    [Reading(encode)] * len(part),
+                    [Reading(encode, None, unseen[name].matcher)] * len(part),
                     evidence=kinds,
-                    matcher=unseen[name].matcher,
                 )
                 for each, kinds in ((documents, ("caption", "context")), (known, ("context",)))
             )

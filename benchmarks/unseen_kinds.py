@@ -34,6 +34,7 @@ from iconotext.corpus.builders.photos import read_photos
 from iconotext.corpus.store import read_corpus
 from iconotext.decide.combine import weigh_evidence
 from iconotext.encoders.bridge import centred, concept_vectors
+from iconotext.evidence.caption import Reading
 from iconotext.features import FeatureCache, cached_image, cached_text, load_image_backbone, load_text_backbone
 from iconotext.networks.projection import Projection
 from iconotext.objectives.within import posterior
@@ -131,9 +132,7 @@ def seen(document: Document, teachers: Sequence[tuple[Evidence, ...]]) -> Seen:
     kept = [j for j, fine in zip(there, good, strict=True) if fine]
     vectors = TEXTS.encode([sentence.text for sentence in document.sentences])
     found = {
-        kinds: weigh_evidence(document, None, TEXTS.encode, evidence=kinds, sentence_vectors=vectors).confidence[
-            :, kept
-        ]
+        kinds: weigh_evidence(document, None, Reading(TEXTS.encode, vectors), evidence=kinds).confidence[:, kept]
         for kinds in teachers
     }
     links = [(i, kept.index(j)) for i, j in document.links or () if j in kept]

@@ -104,7 +104,7 @@ def written(encoded: EncodedDocument, encoder: Encoder) -> list[Added]:
     features = fitted_features(document, None, Reading(encode, vectors), evidence=["ocr"]).get("ocr", {})
     found = []
     for evidence in (OTHERS, ("picture", "layout")):
-        others = weigh_evidence(document, encoded.similarity, encode, evidence=evidence, sentence_vectors=vectors)
+        others = weigh_evidence(document, encoded.similarity, Reading(encode, vectors), evidence=evidence)
         positive = np.zeros(others.score.shape, np.bool_)
         for i, j in document.links or ():
             positive[i, j] = True
@@ -145,7 +145,7 @@ def report_foreign(documents: Sequence[EncodedDocument], encoder: Encoder) -> No
         strange = replace(document, images=tuple(image for image in images if image.lines))
         evidence: tuple[Evidence, ...] = ("caption", "layout")
         both = [
-            weigh_evidence(strange, None, encoder.text_backbone.encode, evidence=kinds).confidence.sum(axis=0)
+            weigh_evidence(strange, None, Reading(encoder.text_backbone.encode), evidence=kinds).confidence.sum(axis=0)
             for kinds in (evidence, (*evidence, "ocr"))
         ]
         mass.append(np.stack(both))
@@ -165,9 +165,8 @@ def scores(
         return weigh_evidence(
             document,
             similarity,
-            encoder.text_backbone.encode,
+            Reading(encoder.text_backbone.encode, vectors),
             evidence=evidence,
-            sentence_vectors=vectors,
             coefficients=coefficients,
         ).score
 

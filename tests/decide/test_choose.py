@@ -2,7 +2,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from itertools import permutations, product
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from iconotext.decide.choose import SELECTIONS, assignment, choose_links, in_order, selection
+from iconotext.decide.choose import choose_links, chosen_cells, in_order
 from iconotext.decide.combine import (
     EXPLICIT_PRECISION,
     OVERRATED,
@@ -20,12 +20,15 @@ from iconotext.decide.combine import (
     load_coefficients,
     weigh_evidence,
 )
+from iconotext.decide.settings import Selection
 from iconotext.errors import SettingError, ShapeError
+from iconotext.evidence.caption import Reading
 from iconotext.evidence.gather import DocumentEvidence
 from iconotext.evidence.reference import DIRECTED, EXPLICIT, VAGUE
 from iconotext.types import EVIDENCE, Image, LinkedDocument, LinkedSentence, TextLine
-from tests.support.linking import BLOCKS, TEXTS, document, encode, link_document, workshop
+from tests.support.linking import BLOCKS, READING, TEXTS, document, encode, workshop
 
+SELECTIONS = get_args(Selection)
 texts = st.sampled_from(
     ["Anna paints.", "The red house of Anna", "", "  ", "1945", "Figure 1: A house.", "見る。", "x" * 300]
 )
@@ -60,10 +63,17 @@ def cosines(d: Any, seed: Any = 0) -> Any:
     return np.random.default_rng(seed).uniform(-1, 1, shape).astype(np.float32)
 
 
+def link_document(
+    d: Any, image_similarity: Any, *, reading: Any = READING, evidence: Any = EVIDENCE, **chosen: Any
+) -> LinkedDocument:
+    """One document, weighed and linked."""
+    return choose_links(d, weigh_evidence(d, image_similarity, reading, evidence=evidence), **chosen)
+
+
 @settings(deadline=None)
 @given(documents(), evidences)
 def test_any_evidence_gives_probabilities(d: Any, evidence: Any) -> None:
-    found = weigh_evidence(d, cosines(d), encode, evidence=evidence)
+    found = weigh_evidence(d, cosines(d), READING, evidence=evidence)
     for matrix in (found.score, found.confidence, *found.contributions.values()):
         assert matrix.shape == (len(d.sentences), len(d.images))
         assert matrix.dtype == np.float32
@@ -84,9 +94,9 @@ def test_any_evidence_gives_probabilities(d: Any, evidence: Any) -> None:
 
 
 @settings(deadline=None)
-@given(documents(), st.sampled_from(list(SELECTIONS)), st.floats(0, 1))
+@given(documents(), st.sampled_from(SELECTIONS), st.floats(0, 1))
 def test_links_are_sorted_sure_enough_and_of_good_images(d: Any, select: Any, least: Any) -> None:
-    linked = link_document(d, cosines(d), encode, select=select, min_confidence=least)
+    linked = link_document(d, cosines(d), select=select, min_confidence=least)
     keys = [(-link.score, link.image, link.sentence) for link in linked.links]
     assert keys == sorted(keys)
     for link in linked.links:
@@ -104,8 +114,8 @@ def test_permuting_images_permutes_results(d: Any, random: Any) -> None:
     # images between the same two sentences are told apart by their order, so give each its own place or none
     d = replace(d, images=tuple(replace(i, position=None) for i in d.images))
     turned = replace(d, images=tuple(d.images[j] for j in order))
-    found = weigh_evidence(d, cosines(d), encode).confidence
-    after = weigh_evidence(turned, cosines(d)[:, order], encode).confidence
+    found = weigh_evidence(d, cosines(d), READING).confidence
+    after = weigh_evidence(turned, cosines(d)[:, order], READING).confidence
     np.testing.assert_allclose(after, found[:, order], atol=1e-4)
 
 
@@ -115,7 +125,7 @@ def test_a_document_with_all_kinds() -> None:
         Image("a.jpg", caption="A brother helping.", position=4, context=(LinkedSentence("My brother helped.", 0.9),)),
         Image("b.jpg", caption="Figure 2: Roof", position=6, lines=sign),
     )
-    linked = link_document(d, cosines(d), encode, select="best", model="m")
+    linked = link_document(d, cosines(d), select="best", model="m")
     assert isinstance(linked, LinkedDocument)
     assert linked.model == "m"
     assert {(BLOCKS[link.sentence], link.image) for link in linked.links} == {(1, 0), (2, 1)}
@@ -123,7 +133,7 @@ def test_a_document_with_all_kinds() -> None:
 
 
 def test_contributions_and_the_null_option_make_the_confidence() -> None:
-    found = weigh_evidence(workshop(), cosines(workshop()), encode, evidence=["caption", "layout"])
+    found = weigh_evidence(workshop(), cosines(workshop()), READING, evidence=["caption", "layout"])
     null = load_coefficients()["caption+layout"].null
     log_odds = sum(matrix[:, 0] for matrix in found.contributions.values()) - null
     # the shares of exp(log-odds) with 1 for the null option
@@ -138,11 +148,11 @@ def test_in_order_changes_the_confidence_of_the_images_that_take_part() -> None:
     images = [Image(f"{k}.jpg", caption=caption) for k, caption in enumerate(captions)]
     images[1] = replace(images[1], problem="broken")
     d = workshop(*images)
-    alone = weigh_evidence(d, None, encode, evidence=["caption"]).confidence
+    alone = weigh_evidence(d, None, READING, evidence=["caption"]).confidence
     assert alone.argmax(axis=0)[[0, 2]].tolist() == [2, 1]  # the saw was bought before the floor was sanded
     expected = in_order(alone[:, [0, 2]])
     assert abs(expected - alone[:, [0, 2]]).max() > 0.02
-    found = link_document(d, None, encode, evidence=["caption"], select="order", min_confidence=0).links
+    found = link_document(d, None, evidence=["caption"], select="order", min_confidence=0).links
     assert {link.image: link.sentence for link in found} == dict(zip((0, 2), expected.argmax(axis=0), strict=True))
     assert {link.image: link.confidence for link in found} == pytest.approx(
         dict(zip((0, 2), expected.max(axis=0).tolist(), strict=True))
@@ -152,7 +162,7 @@ def test_in_order_changes_the_confidence_of_the_images_that_take_part() -> None:
 @pytest.mark.parametrize("select", SELECTIONS)
 def test_weighed_evidence_is_not_changed_by_choosing(select: Any) -> None:
     d = workshop()
-    weighed = weigh_evidence(d, cosines(d), encode)
+    weighed = weigh_evidence(d, cosines(d), READING)
     before = weighed.score.tobytes(), weighed.confidence.tobytes()
     linked = choose_links(d, weighed, select=select, min_confidence=0)
     assert (weighed.score.tobytes(), weighed.confidence.tobytes()) == before
@@ -168,7 +178,7 @@ def test_weighed_evidence_is_not_changed_by_choosing(select: Any) -> None:
 
 
 def test_an_image_without_text_is_judged_without_captions() -> None:
-    both = weigh_evidence(workshop(), None, encode, evidence=["caption", "layout"])
+    both = weigh_evidence(workshop(), None, READING, evidence=["caption", "layout"])
     assert not both.contributions["caption"][:, 1].any()
     odds = np.exp(both.contributions["layout"][:, 1] - load_coefficients()["layout"].null)
     np.testing.assert_allclose(both.share[:, 1], odds / (1 + odds.sum()), rtol=1e-4)
@@ -176,13 +186,13 @@ def test_an_image_without_text_is_judged_without_captions() -> None:
 
 def test_pictures_alone_score_by_their_cosine() -> None:
     d = workshop()
-    found = weigh_evidence(d, cosines(d), encode, evidence=["picture"])
+    found = weigh_evidence(d, cosines(d), READING, evidence=["picture"])
     np.testing.assert_array_equal(found.score, cosines(d))
 
 
 def test_every_citing_sentence_is_nearly_certain() -> None:
     d = document(["See Figure 1.", "Nothing.", "Again Figure 1 shows it."], [Image("a.jpg", caption="Figure 1: A.")])
-    found = weigh_evidence(d, None, encode)
+    found = weigh_evidence(d, None, READING)
     assert (found.confidence[[0, 2], 0] >= EXPLICIT_PRECISION).all()
     assert found.confidence[1, 0] < 0.01
 
@@ -194,13 +204,13 @@ def test_each_strength_of_a_reference_adds_its_log_odds() -> None:
         ("The photo below shows it.", DIRECTED),
         ("In this photo.", VAGUE),
     ):
-        found = weigh_evidence(document([text, "Nothing."], [picture]), None, encode, evidence=["reference"])
+        found = weigh_evidence(document([text, "Nothing."], [picture]), None, READING, evidence=["reference"])
         assert found.contributions["reference"][:, 0].tolist() == [np.float32(REFERENCE_WEIGHTS[strength]), 0]
 
 
 def test_references_alone_link_only_what_is_cited() -> None:
     d = document(["See Figure 1.", "Nothing."], [Image("a.jpg", caption="Figure 1: A."), Image("b.jpg")])
-    links = link_document(d, None, encode, evidence=["reference"]).links
+    links = link_document(d, None, evidence=["reference"]).links
     assert [(link.sentence, link.image, set(link.evidence)) for link in links] == [(0, 0, {"reference"})]
 
 
@@ -208,7 +218,7 @@ def test_references_alone_link_only_what_is_cited() -> None:
     ("position", "block"), [(4, None), (3, None), (4, 1)], ids=["below the paragraph", "within", "at its end"]
 )
 def test_a_bare_picture_prefers_its_paragraph(position: Any, block: Any) -> None:
-    confidence = weigh_evidence(workshop(Image("IMG_1.jpg", position=position, block=block)), None, encode).confidence
+    confidence = weigh_evidence(workshop(Image("IMG_1.jpg", position=position, block=block)), None, READING).confidence
     first, own, last = confidence.reshape(3, 2).sum(axis=1)
     assert own > max(first, last)
 
@@ -217,7 +227,7 @@ def test_a_bare_picture_prefers_its_paragraph(position: Any, block: Any) -> None
 @pytest.mark.parametrize("select", SELECTIONS)
 def test_empty_documents(texts: Any, images: Any, select: Any) -> None:
     d = document(texts, images)
-    linked = link_document(d, cosines(d), encode, select=select)
+    linked = link_document(d, cosines(d), select=select)
     assert linked.links == ()
     assert linked.similarity.shape == (len(texts), len(images))
 
@@ -230,13 +240,11 @@ def two_sentences(features: Any) -> DocumentEvidence:
 def test_wrong_arguments() -> None:
     d = workshop()
     with pytest.raises(SettingError, match="smell"):
-        link_document(d, None, encode, evidence=["smell"])
-    with pytest.raises(SettingError, match="min_confidence is 2"):
-        link_document(d, None, encode, min_confidence=2)
+        link_document(d, None, evidence=["smell"])
     with pytest.raises(ShapeError, match=r"\(2, 2\)"):
-        link_document(d, np.zeros((2, 2), np.float32), encode)
+        link_document(d, np.zeros((2, 2), np.float32))
     with pytest.raises(ShapeError, match="sentence_vectors"):
-        link_document(d, None, encode, sentence_vectors=np.zeros((1, 3), np.float32))
+        link_document(d, None, reading=Reading(encode, np.zeros((1, 3), np.float32)))
     with pytest.raises(ShapeError, match="reference"):
         combine([replace(two_sentences({}), reference=np.zeros((1, 1), np.float32))])
 
@@ -258,11 +266,11 @@ def test_heavy_packages_wait() -> None:
 def test_a_picture_with_nothing_else_gets_its_best_guess() -> None:
     bare = document(TEXTS[:4], [Image("IMG_1.jpg"), Image("IMG_2.jpg")], blocks=[None] * 4)
     for evidence in (["picture"], EVIDENCE):  # asked for, or all there is
-        linked = link_document(bare, cosines(bare), encode, evidence=evidence, select="best")
+        linked = link_document(bare, cosines(bare), evidence=evidence, select="best")
         assert [link.image for link in linked.links].count(0) == 1
         assert len(linked.links) == 2
-    assert link_document(bare, cosines(bare), encode, evidence=["picture"], min_confidence=0.99).links == ()
-    everything = link_document(bare, cosines(bare), encode, evidence=["picture"], select="threshold")
+    assert link_document(bare, cosines(bare), evidence=["picture"], min_confidence=0.99).links == ()
+    everything = link_document(bare, cosines(bare), evidence=["picture"], select="threshold")
     assert all(link.confidence >= 0.1 for link in everything.links)
 
 
@@ -287,7 +295,7 @@ matrices = arrays(
     ],
 )
 def test_by_hand(name: Any, options: Any, cells: Any) -> None:
-    chosen = selection(name)(CONFIDENCE, **options)
+    chosen = chosen_cells(CONFIDENCE, name, **options)
     assert set(zip(*(axis.tolist() for axis in chosen.nonzero()), strict=True)) == cells
 
 
@@ -299,7 +307,7 @@ def brute_force(matrix: Any) -> Any:
 
 @given(matrices, st.sampled_from([0.0, 0.3, 0.6]))
 def test_assignment_is_the_best_matching_of_what_is_sure_enough(matrix: Any, least: Any) -> None:
-    chosen = assignment(matrix, min_confidence=least)
+    chosen = chosen_cells(matrix, "assignment", min_confidence=least)
     assert (chosen.sum(axis=0) <= 1).all()
     assert (chosen.sum(axis=1) <= 1).all()
     if matrix.size:
@@ -310,15 +318,15 @@ def test_assignment_is_the_best_matching_of_what_is_sure_enough(matrix: Any, lea
 @pytest.mark.parametrize("name", SELECTIONS)
 @given(matrix=matrices, least=st.floats(0, 1))
 def test_shape_threshold_and_repetition(name: Any, matrix: Any, least: Any) -> None:
-    chosen = selection(name)(matrix, min_confidence=least)
+    chosen = chosen_cells(matrix, name, min_confidence=least)
     assert chosen.shape == matrix.shape
     assert (matrix[chosen] >= least).all()
-    np.testing.assert_array_equal(chosen, selection(name)(matrix.copy(), min_confidence=least))
+    np.testing.assert_array_equal(chosen, chosen_cells(matrix.copy(), name, min_confidence=least))
 
 
 @pytest.mark.parametrize("name", ["best", "top-k"])
 def test_ties_go_to_the_first_sentence(name: Any) -> None:
-    chosen = selection(name)(np.full((4, 2), 0.5, np.float32), k=1)
+    chosen = chosen_cells(np.full((4, 2), 0.5, np.float32), name, k=1)
     np.testing.assert_array_equal(chosen.nonzero()[0], [0, 0])
 
 
@@ -375,10 +383,3 @@ def test_in_order_of_a_long_document() -> None:
     found = in_order(confidence)
     assert np.isfinite(found).all()
     assert found.sum(axis=0).max() <= 1 + 1e-5
-
-
-def test_wrong_settings() -> None:
-    with pytest.raises(SettingError, match="nearest"):
-        selection("nearest")
-    with pytest.raises(SettingError, match="k is 0"):
-        selection("top-k")(CONFIDENCE, k=0)

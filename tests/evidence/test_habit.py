@@ -28,7 +28,7 @@ from iconotext.evidence.habit import (
 )
 from iconotext.evidence.layout import OPENING, PLACES, headings, place_numbers, places
 from iconotext.types import Document, Image, Sentence
-from tests.support.linking import encode
+from tests.support.linking import READING
 
 
 def guide(name: str, *, above: bool, steps: int = 6) -> Document:
@@ -238,9 +238,9 @@ def build_guide(side: str) -> Document:
 @pytest.mark.parametrize("side", ["above", "below"])
 def test_a_guide_whose_pictures_stand_on_one_side_of_their_steps_is_linked_right(side: str):
     guide = build_guide(side)
-    confidence = weigh_evidence(guide, None, encode, evidence=["caption", "layout"]).confidence
+    confidence = weigh_evidence(guide, None, READING, evidence=["caption", "layout"]).confidence
     assert (confidence.argmax(axis=0) // 2).tolist() == list(range(len(STEPS)))
-    given = weigh_evidence(guide, None, encode, evidence=["layout"], habit=Habit(name=side)).confidence
+    given = weigh_evidence(guide, None, READING, evidence=["layout"], habit=Habit(name=side)).confidence
     assert (given.argmax(axis=0) // 2).tolist() == list(range(len(STEPS)))
 
 
@@ -279,8 +279,8 @@ def test_judged_images_are_found_by_their_numbers_beside_broken_ones():
     broken = replace(document.images[0], problem="not found")
     document = replace(document, images=(broken, *document.images[1:]))
     usual = Habit(judged={"d": {j: (j,) for j in (1, 2, 3)}})
-    plain = weigh_evidence(document, None, encode, evidence=["layout", "caption"], habit=Habit())
-    told_so = weigh_evidence(document, None, encode, evidence=["layout", "caption"], habit=usual)
+    plain = weigh_evidence(document, None, READING, evidence=["layout", "caption"], habit=Habit())
+    told_so = weigh_evidence(document, None, READING, evidence=["layout", "caption"], habit=usual)
     assert told_so.confidence[4, 4] > plain.confidence[4, 4]
     assert not told_so.confidence[:, 0].any()
 
@@ -304,7 +304,7 @@ BELOW = infer_habit((f"clear{n}", told(guide(f"clear{n}", above=False), 3.0)) fo
 
 def linked(document: Document, habit: Habit = BELOW) -> list[str]:
     """The best sentence of each picture, by layout and alternative texts."""
-    confidence = weigh_evidence(document, None, encode, evidence=["caption", "layout"], habit=habit).confidence
+    confidence = weigh_evidence(document, None, READING, evidence=["caption", "layout"], habit=habit).confidence
     return [document.sentences[row].text for row in confidence.argmax(axis=0)]
 
 

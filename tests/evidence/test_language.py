@@ -8,6 +8,7 @@ import pytest
 
 from iconotext import Document, Image, Linker, LinkSettings, Sentence
 from iconotext.decide.combine import weigh_evidence
+from iconotext.evidence.caption import Reading
 from iconotext.evidence.language import in_script, is_foreign, language_note, main_script, no_meaning
 from iconotext.features.backbone import TextBackbone
 from tests.support.linking import features
@@ -70,7 +71,8 @@ def test_a_picture_whose_caption_is_in_another_script_is_judged_by_its_place():
     alone = guide("ko", KOREAN, None)
     alone = replace(alone, images=(replace(alone.images[0], source="1.png"),))
     confidence = [
-        weigh_evidence(each, None, no_meaning, evidence=["caption", "layout"]).confidence for each in (document, alone)
+        weigh_evidence(each, None, Reading(no_meaning), evidence=["caption", "layout"]).confidence
+        for each in (document, alone)
     ]
     np.testing.assert_array_equal(*confidence)
     english = guide("en", TEXTS, "The ESP32 board")

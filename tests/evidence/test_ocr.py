@@ -7,7 +7,7 @@ import numpy as np
 from iconotext.decide.combine import Coefficients, load_coefficients, weigh_evidence
 from iconotext.evidence.ocr import USED, text_in
 from iconotext.types import Image, TextLine
-from tests.support.linking import encode, features, workshop
+from tests.support.linking import READING, features, workshop
 
 
 def written(*texts: str) -> tuple[TextLine, ...]:
@@ -36,8 +36,8 @@ def test_words_speak_for_their_sentence_and_change_nothing_for_other_images() ->
     d = workshop(SIGN, PHOTO, UNREAD)
     kinds = ("caption", "ocr", "reference")  # through the habits one image teaches another
     bare = replace(d, images=tuple(replace(i, lines=None) for i in d.images))
-    without = weigh_evidence(bare, None, encode, evidence=kinds)
-    found = weigh_evidence(d, None, encode, evidence=kinds)
+    without = weigh_evidence(bare, None, READING, evidence=kinds)
+    found = weigh_evidence(d, None, READING, evidence=kinds)
     assert found.confidence[2, 0] > without.confidence[2, 0]
     np.testing.assert_array_equal(found.confidence[:, 1:], without.confidence[:, 1:])
     np.testing.assert_array_equal(found.score[:, 1:], without.score[:, 1:])
@@ -54,7 +54,7 @@ def test_words_speak_for_their_sentence_and_change_nothing_for_other_images() ->
 def test_words_alone_by_hand() -> None:
     # "floor", "sanded", "twice" and "year" are in the sign. Twice the log of 1 + the idf of the common ones is added.
     weights = {"ocr": Coefficients(0.0, {"ocr.own": 2.0})}
-    found = weigh_evidence(workshop(SIGN, PHOTO), None, encode, evidence=["ocr"], coefficients=weights)
+    found = weigh_evidence(workshop(SIGN, PHOTO), None, READING, evidence=["ocr"], coefficients=weights)
     odds = (1 + np.expm1(features(workshop(SIGN), "ocr")["ocr.own"][:, 0])) ** 2
     odds /= odds.mean()
     # One picture in five belongs to no sentence, the others to each of the six alike.

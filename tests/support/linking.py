@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from iconotext.decide.choose import choose_links
-from iconotext.decide.combine import weigh_evidence
 from iconotext.evidence.caption import Reading
 from iconotext.evidence.gather import gather_evidence
-from iconotext.types import Document, Image, LinkedDocument, Sentence
+from iconotext.types import Document, Image, Sentence
 
 
 def encode(texts: Any) -> Any:
@@ -21,6 +19,9 @@ def encode(texts: Any) -> Any:
             row[hashlib.md5(word.encode(), usedforsecurity=False).digest()[0] % 32] += 1
         row /= max(float(np.linalg.norm(row)), 1e-6)
     return vectors
+
+
+READING = Reading(encode)
 
 
 def document(texts: Any, images: Any, *, blocks: Any = None, kinds: Any = None, **fields: Any) -> Any:
@@ -54,11 +55,3 @@ def features(of: Any, kind: Any = "caption", *, by: Any = encode, sentences: Any
     """What one kind of evidence says of one document."""
     (found,) = gather_evidence([of], [None], [Reading(by, sentences)], evidence=[kind])
     return dict(found.features.get(kind, {}))
-
-
-def link_document(
-    of: Any, cosines: Any, by: Any, *, select: Any = "top-k", min_confidence: Any = None, model: str = "", **how: Any
-) -> LinkedDocument:
-    """One document, weighed and linked."""
-    found = weigh_evidence(of, cosines, by, **how)
-    return choose_links(of, found, select=select, min_confidence=min_confidence, model=model)

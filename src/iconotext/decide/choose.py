@@ -1,69 +1,54 @@
 """The choice of links from confidences, and the relations of the chosen links.
 
-``choose_links`` makes the links of a document, by one of the selections in ``SELECTIONS``; ``with_relations`` adds the
-probabilities of coherence relations to them.
-
-Every selection takes the confidences, (S, V) float, and returns an (S, V) bool matrix. Cells below ``min_confidence``
-never become links, so an image may stay without one. Ties go to the first sentence, then the first image.
+``choose_links`` makes the links of a document; ``with_relations`` adds the probabilities of coherence relations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from iconotext.decide.combine import ADDED, Combination
-from iconotext.errors import SettingError
 from iconotext.similarity.matching import best_matching
 from iconotext.types import Document, Link, LinkedDocument
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from iconotext.decide.settings import Selection
     from iconotext.encoders.relation_model import RelationModel
     from iconotext.types import FloatMatrix
 
 _NEVER = 1e-9  # smallest probability of no sentence for an image, so that an impossible order does not divide by 0
-
-Selection = Literal["top-k", "best", "order", "assignment", "threshold"]
 
 STEP_BACK = 0.0067
 """Factor for an image whose sentence comes before the sentence of the previous image: exp(-5), chosen among exp(0) to
 exp(-8) with captions alone, for each of 19 books and guides on the other 18, with the same result every time."""
 
 
-def top_k(confidence: FloatMatrix, *, k: int = 3, min_confidence: float = 0.0) -> NDArray[np.bool_]:
-    """Return the k most confident sentences of every image; ``SettingError`` if k is below 1."""
-    if k < 1:
-        raise SettingError(f"k is {k}, it must be 1 or more")
-    order = np.argsort(-confidence, axis=0, kind="stable")[:k]
-    chosen = np.zeros(confidence.shape, dtype=np.bool_)
-    chosen[order, np.arange(confidence.shape[1])] = True
-    return chosen & (confidence >= min_confidence)
+def chosen_cells(
+    confidence: FloatMatrix, select: Selection = "top-k", *, k: int = 3, min_confidence: float = 0.0
+) -> NDArray[np.bool_]:
+    """Return the (S, V) cells that become links, of (S, V) confidences; ``select`` and ``k`` as in ``LinkSettings``.
 
-
-def best(confidence: FloatMatrix, *, k: int = 3, min_confidence: float = 0.0) -> NDArray[np.bool_]:
-    """Return the most confident sentence of every image; ``k`` is not used."""
-    return top_k(confidence, k=1, min_confidence=min_confidence)
-
-
-def assignment(confidence: FloatMatrix, *, k: int = 3, min_confidence: float = 0.0) -> NDArray[np.bool_]:
-    """Return the one-to-one matching of images and sentences with the largest sum of confidences; ``k`` is not used.
-
-    It has the largest expected number of right links.
+    Cells below ``min_confidence`` never become links, so an image may stay without one. Ties go to the first sentence,
+    then the first image. ``order`` takes the confidences from ``in_order``.
     """
-    chosen = np.zeros(confidence.shape, dtype=np.bool_)
-    if confidence.size == 0:
-        return chosen
     allowed = confidence >= min_confidence
-    rows = np.flatnonzero(allowed.any(axis=1))  # the other sentences would only make the problem larger
-    value = np.where(allowed, confidence, 0.0)[rows]
-    sentences, images = best_matching(value)
-    chosen[rows[sentences], images] = True
+    if select == "threshold":
+        return allowed
+    chosen = np.zeros(confidence.shape, dtype=np.bool_)
+    if select == "assignment":  # the largest sum of confidences is the largest expected number of right links
+        rows = np.flatnonzero(allowed.any(axis=1))  # the other sentences would only make the problem larger
+        sentences, images = best_matching(np.where(allowed, confidence, 0.0)[rows])
+        chosen[rows[sentences], images] = True
+    else:
+        first = np.argsort(-confidence, axis=0, kind="stable")[: k if select == "top-k" else 1]
+        chosen[first, np.arange(confidence.shape[1])] = True
     return chosen & allowed
 
 
@@ -121,29 +106,6 @@ def _stepped(mass: NDArray[np.float64], step_back: float) -> NDArray[np.float64]
     return until
 
 
-def threshold(confidence: FloatMatrix, *, k: int = 3, min_confidence: float = 0.0) -> NDArray[np.bool_]:
-    """Return every cell of at least ``min_confidence``; ``k`` is not used."""
-    return confidence >= min_confidence
-
-
-SELECTIONS: Mapping[Selection, Callable[..., NDArray[np.bool_]]] = {
-    "top-k": top_k,
-    "best": best,
-    "order": best,  # applied to the confidences from ``in_order``
-    "assignment": assignment,
-    "threshold": threshold,
-}
-"""Every selection by its name."""
-
-
-def selection(name: str) -> Callable[..., NDArray[np.bool_]]:
-    """Return the selection of this name; ``SettingError`` if it is unknown."""
-    for selection_name, function in SELECTIONS.items():
-        if selection_name == name:
-            return function
-    raise SettingError(f"no selection {name!r}; there are {', '.join(SELECTIONS)}")
-
-
 MIN_CONFIDENCE = 0.1
 """Default of ``min_confidence``: nine of ten links below it would be wrong. If pictures are the only evidence and only
 the best sentences are taken, the default is 0: all confidences are low then, and the best guess is better than none."""
@@ -166,9 +128,6 @@ def choose_links(
     Returns:
         The document with its links, and the (S, V) scores from which they were chosen.
     """
-    choose = selection(select)
-    if min_confidence is not None and not 0.0 <= min_confidence <= 1.0:
-        raise SettingError(f"min_confidence is {min_confidence}, it must be between 0 and 1")
     if min_confidence is None:
         by_kind = combination.contributions
         without_others = all(not matrix.any() for kind, matrix in by_kind.items() if kind not in ADDED)
@@ -179,11 +138,10 @@ def choose_links(
         confidence = combination.confidence.copy()
         confidence[:, takes_part] = in_order(confidence[:, takes_part])
         combination = replace(combination, confidence=confidence)
-    if takes_part.all():
-        chosen = choose(combination.confidence, k=k, min_confidence=min_confidence)
-    else:
-        chosen = np.zeros(combination.confidence.shape, dtype=np.bool_)
-        chosen[:, takes_part] = choose(combination.confidence[:, takes_part], k=k, min_confidence=min_confidence)
+    chosen = np.zeros(combination.confidence.shape, dtype=np.bool_)
+    chosen[:, takes_part] = chosen_cells(
+        combination.confidence[:, takes_part], select, k=k, min_confidence=min_confidence
+    )
     in_blocks = all(sentence.block is not None for sentence in document.sentences)
     blocks = np.array([sentence.block for sentence in document.sentences]) if in_blocks else None
     links = _links(combination, chosen.nonzero(), blocks)
@@ -273,17 +231,5 @@ def _pictures(
 
 
 def _related(linked: LinkedDocument, relations: Sequence[str], probabilities: Iterator[list[float]]) -> LinkedDocument:
-    links = tuple(
-        Link(
-            link.sentence,
-            link.image,
-            link.score,
-            link.confidence,
-            link.evidence,
-            link.explanation,
-            dict(zip(relations, next(probabilities), strict=True)),
-            link.paragraph,
-        )
-        for link in linked.links
-    )
-    return replace(linked, links=links)
+    links = (replace(link, relations=dict(zip(relations, next(probabilities), strict=True))) for link in linked.links)
+    return replace(linked, links=tuple(links))

@@ -46,7 +46,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from iconotext.errors import ShapeError
-from iconotext.evidence.caption import Encode, Reading, compared_text, texts_of
+from iconotext.evidence.caption import compared_text, texts_of
 from iconotext.evidence.cells import Cells, Columns
 from iconotext.evidence.gather import DocumentEvidence, gather_evidence
 from iconotext.evidence.habit import (
@@ -65,7 +65,7 @@ from iconotext.types import EVIDENCE, Document, Evidence
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from iconotext.evidence.caption import Matcher
+    from iconotext.evidence.caption import Reading
     from iconotext.types import FloatMatrix
 
 FITTED: tuple[Evidence, ...] = tuple(kind.name for kind in EVIDENCE_KINDS if kind.fitted == "together")
@@ -366,12 +366,10 @@ def _share(cells: Cells, log_odds: FloatMatrix) -> FloatMatrix:
 def weigh_evidence(
     document: Document,
     image_similarity: FloatMatrix | None,
-    encode: Encode,
+    reading: Reading,
     *,
     evidence: Collection[Evidence] = EVIDENCE,
-    sentence_vectors: FloatMatrix | None = None,
     coefficients: Mapping[str, Coefficients] | None = None,
-    matcher: Matcher | None = None,
     habit: Habit | None = None,
 ) -> Combination:
     """Weigh all evidence about which sentence of a document belongs to which image.
@@ -379,17 +377,9 @@ def weigh_evidence(
     Args:
         document: With S sentences and V images. Images with a ``problem`` are ignored: their columns are 0.
         image_similarity: (S, V) cosines of an encoder; None without picture evidence.
-        encode: Texts to unit vectors, for captions and words; called at most twice, and not if no image has any.
-        sentence_vectors: (S, d) result of ``encode`` for the sentences, if available; saves time.
         habit: Where the author puts images; inferred from this document alone by default.
     """
-    (gathered,) = gather_evidence(
-        [document],
-        [image_similarity],
-        [Reading(encode, sentence_vectors)],
-        evidence=evidence,
-        matcher=matcher,
-    )
+    (gathered,) = gather_evidence([document], [image_similarity], [reading], evidence=evidence)
     (weighed,) = weigh([gathered], evidence=evidence, coefficients=coefficients, habits=[habit or Habit()])
     return weighed
 

@@ -7,14 +7,11 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from iconotext.errors import SettingError
-from iconotext.evidence.kinds import (
-    DEFAULT_EVIDENCE,
-    EVIDENCE_KINDS,
-    chosen_evidence,
-    evidence_names,
-)
+from iconotext.evidence.kinds import DEFAULT_EVIDENCE, EVIDENCE_KINDS, chosen_evidence, evidence_names
 from iconotext.system.plugins import Choices
 from iconotext.types import Evidence
+
+Selection = Literal["top-k", "best", "order", "assignment", "threshold"]
 
 
 def ordered_evidence(evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
@@ -44,7 +41,7 @@ class LinkSettings(BaseModel):
     habit: Literal["above", "below", "inside"] | None = None
     """Where pictures stand, seen from the text they belong to (default: learned from the documents themselves)."""
 
-    select: Literal["top-k", "best", "order", "assignment", "threshold"] = "top-k"
+    select: Selection = "top-k"
     """Which pairs become links: ``top-k``, the k best sentences of each picture; ``best``, the best one;
     ``order``, the best one, given that pictures follow the order of their sentences where they seem to;
     ``assignment``, at most one on both sides; ``threshold``, all that are probable enough."""

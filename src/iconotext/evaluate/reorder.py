@@ -20,7 +20,7 @@ from iconotext.errors import CorpusError, SettingError
 from iconotext.evaluate.metrics import ORDER_METRICS
 from iconotext.evaluate.score_documents import UnseenImages, random_scores
 from iconotext.evaluate.statistics import RESAMPLINGS, bootstrap_intervals
-from iconotext.evidence.caption import texts_of
+from iconotext.evidence.caption import Reading, texts_of
 from iconotext.evidence.labels import unlabelled
 from iconotext.evidence.layout import places
 from iconotext.evidence.words import stems
@@ -193,9 +193,8 @@ def _scores(linker: Linker, lost: Displaced, unseen: UnseenImages) -> Iterator[t
             weighed = weigh_evidence(
                 lost.document if kinds == text else encoded.document if encoded else document,
                 encoded.similarity if encoded else None,
-                encoder.text_backbone.encode,
+                Reading(encoder.text_backbone.encode, encoded.caption_vectors if encoded else None),
                 evidence=kinds,
-                sentence_vectors=encoded.caption_vectors if encoded else None,
             )
             shape = len(document.sentences), len(texts)
             yield rule, _around(sum(weighed.contributions.values(), np.zeros(shape, np.float32)), lost.around)

@@ -373,10 +373,12 @@ class Reading(NamedTuple):
     Attributes:
         encode: Texts to unit vectors.
         sentences: (S, d) vectors of the sentences, if they have been encoded already.
+        matcher: Compares them with captions; None for ``load_matcher()``.
     """
 
     encode: Encode
     sentences: FloatMatrix | None = None
+    matcher: Matcher | None = None
 
 
 def caption_evidence(documents: Sequence[Document], inputs: Sequence[EvidenceInput]) -> list[Features]:
@@ -384,14 +386,12 @@ def caption_evidence(documents: Sequence[Document], inputs: Sequence[EvidenceInp
     return features_of_chosen(
         documents,
         [any(map(texts_of, document.images)) for document in documents],
-        lambda batch, cells, numbers: caption_features(
-            batch, cells, [inputs[n].reading for n in numbers], matcher=inputs[numbers[0]].matcher
-        ),
+        lambda batch, cells, numbers: caption_features(batch, cells, [inputs[n].reading for n in numbers]),
     )
 
 
 def caption_features(
-    documents: Sequence[Document], cells: Cells, readings: Sequence[Reading], *, matcher: Matcher | None = None
+    documents: Sequence[Document], cells: Cells, readings: Sequence[Reading]
 ) -> dict[str, FloatMatrix]:
     """Compute features that compare the texts of every image with every sentence.
 
@@ -409,7 +409,7 @@ def caption_features(
     ]
     compared_texts = [fields.get("caption") or fields.get("lone") for fields in texts]
     all_texts = [" . ".join(fields.values()) or None for fields in texts]
-    features = compared(documents, cells, compared_texts, readings, name="caption", also=all_texts, matcher=matcher)
+    features = compared(documents, cells, compared_texts, readings, name="caption", also=all_texts)
     present = np.array([text is not None for text in compared_texts])[cells.image]
     columns = wording_features(documents)
     wording = np.stack(list(columns.values()))[:, cells.sentence] * present
@@ -426,7 +426,6 @@ def compared(
     *,
     name: str,
     also: Sequence[str | None] | None = None,
-    matcher: Matcher | None = None,
 ) -> dict[str, FloatMatrix]:
     """Compute features that compare one text for each image with every sentence.
 
@@ -443,13 +442,13 @@ def compared(
     """
     present = np.array([bool(text) for text in texts])
     ranks = block_ranks(documents)
-    matcher = matcher or load_matcher()
     vectors = list(_vectors(documents, cells, texts, readings))
     sentences = [sentence_vectors for sentence_vectors, _, _ in vectors]
     centre, spread = _scales(sentences)
     means, block_of = _block_means(sentences, cells, ranks)
     cos, block_cos, match, cites = [], [], [], []
     for number, (text_vectors, images, probe) in enumerate(vectors):
+        matcher = readings[number].matcher or load_matcher()
         fitted = matcher.fitting(probe, centre[number], spread[number])
         cos.append(text_vectors @ images.T)
         block_cos.append((means[number] @ images.T)[block_of[number]])
@@ -489,7 +488,7 @@ def _vectors(
         distinct.update(dict.fromkeys(text for text in image_texts if text))
     vectors_by = {encode: encode([*distinct, PROBE]) for encode, distinct in texts_by.items()}
     rows_by = {encode: {text: row for row, text in enumerate(distinct)} for encode, distinct in texts_by.items()}
-    for document, image_texts, (encode, sentences) in zip(documents, by_document, readings, strict=True):
+    for document, image_texts, (encode, sentences, _) in zip(documents, by_document, readings, strict=True):
         vectors, row = vectors_by[encode], rows_by[encode]
         if sentences is None:
             sentences = vectors[[row[sentence.text] for sentence in document.sentences]]

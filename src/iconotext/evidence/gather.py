@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from iconotext.encoders.backbone_encoder import EncodedDocument
     from iconotext.encoders.encoder import Encoder
-    from iconotext.evidence.caption import Encode, Matcher
+    from iconotext.evidence.caption import Encode
     from iconotext.evidence.cells import Features
     from iconotext.evidence.habit import PlaceEvidence
     from iconotext.types import FloatMatrix
@@ -131,7 +131,6 @@ def text_evidence(
     readings: Sequence[Reading],
     *,
     evidence: Collection[Evidence] = EVIDENCE,
-    matcher: Matcher | None = None,
 ) -> list[EncodedText]:
     """Add caption and reference evidence to each document, for the inference of its habit and for its links.
 
@@ -142,7 +141,7 @@ def text_evidence(
     sound = [only_images(document, readable) for document, readable in zip(documents, image_numbers, strict=True)]
     captions: list[Features] = [{} for _ in documents]
     if "caption" in evidence:
-        captions = caption_evidence(sound, [EvidenceInput(reading, None, matcher) for reading in readings])
+        captions = caption_evidence(sound, list(map(EvidenceInput, readings)))
     # References see all images: if the nearest photo is broken, 'the photo above' must not mean another one.
     reference = [reference_evidence(document) if "reference" in evidence else None for document in documents]
     return [
@@ -169,7 +168,6 @@ def gather_evidence(
     readings: Sequence[Reading],
     *,
     evidence: Collection[Evidence] = EVIDENCE,
-    matcher: Matcher | None = None,
     texts: Sequence[EncodedText] | None = None,
 ) -> list[DocumentEvidence]:
     """Compute all evidence but layout; the result for a document does not depend on the others.
@@ -188,7 +186,7 @@ def gather_evidence(
     # Text evidence is computed again for a document of which an image has turned out to be broken since.
     new = [n for n, (text, images) in enumerate(zip(encoded, image_numbers, strict=True)) if text.images != images]
     stale = [replace(encoded[n], document=documents[n]) for n in new]
-    computed = text_evidence(stale, [readings[n] for n in new], evidence=evidence, matcher=matcher)
+    computed = text_evidence(stale, [readings[n] for n in new], evidence=evidence)
     for n, text in zip(new, computed, strict=True):
         encoded[n] = text
     numbers = [np.array(images, dtype=np.int64) for images in image_numbers]

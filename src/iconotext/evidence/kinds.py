@@ -16,7 +16,7 @@ from iconotext.system.plugins import plugins
 from iconotext.types import EVIDENCE
 
 if TYPE_CHECKING:
-    from iconotext.evidence.caption import Matcher, Reading
+    from iconotext.evidence.caption import Reading
     from iconotext.evidence.cells import Features
     from iconotext.types import Document, Evidence, FloatMatrix
 
@@ -27,12 +27,10 @@ class EvidenceInput(NamedTuple):
     Attributes:
         reading: The vectors of its texts.
         similarity: (S, V) cosines of an encoder; None without picture evidence.
-        matcher: Compares captions with sentences; None for the one in the package.
     """
 
     reading: Reading
     similarity: FloatMatrix | None = None
-    matcher: Matcher | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,6 +23,7 @@ from iconotext.corpus.convert import region_path, table_path
 from iconotext.decide.combine import weigh_evidence
 from iconotext.encoders.encoder import DEFAULT_TEXT
 from iconotext.errors import FeatureError, ImageError
+from iconotext.evidence.caption import Reading
 from iconotext.evidence.language import is_foreign, no_meaning
 from iconotext.features.model_folder import folder_of_model, revised_name
 from iconotext.features.regions import RegionSource, strongest
@@ -161,7 +162,7 @@ class PosteriorWriter:
         """Write a document; ``rows``: (images,) row of each image, -1 if it is left out."""
         if self.arrays and self._text is not None:
             encode = no_meaning if is_foreign(document, self._text.language) else self._text.encode
-            weighed = weigh_evidence(document, None, encode, evidence=TEACHERS)
+            weighed = weigh_evidence(document, None, Reading(encode), evidence=TEACHERS)
             self._values.append(weighed.share[:, rows >= 0].ravel())
 
 
