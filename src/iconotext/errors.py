@@ -1,26 +1,5 @@
 """Every error that iconotext raises on purpose.
 
-    IconotextError
-    ├── DocumentError          a document cannot be read
-    │   ├── UnknownFormatError     no reader for this kind of file
-    │   └── HostileDocumentError   a limit on size, nesting or unpacking was passed
-    ├── ImageError           an image cannot be read; never stops a document
-    │   ├── OutsideError           its address leads out of the allowed folder
-    │   └── UnreachableError       a server did not answer, or was busy
-    ├── CorpusError            a corpus file breaks the format
-    ├── MissingPackageError    a package is missing that comes with an extra
-    ├── FeatureError           a backbone is missing or does not fit its use
-    ├── ShapeError             arrays do not fit each other
-    ├── TrainingError          training cannot go on; its last state is saved
-    │   └── CollapseError          the model collapsed before it had learned anything
-    ├── StudyError             a study of people's preferences cannot be made or read, or a vote cannot be taken
-    ├── LibraryError           an image library cannot be made, read or written
-    ├── SettingError           a setting has an unknown name or a wrong value
-    ├── CaptionerError         a vision model's server cannot be reached, or refuses
-    ├── StoreError             an object store refuses, or does not answer
-    └── OutputError            a result cannot be written (the file exists)
-        └── FullDiskError          the disk is full, or may not take more
-
 A message says what is wrong, where, and what to do about it, in one line.
 """
 

@@ -1,8 +1,4 @@
-"""The linker: it links the images of documents to their sentences, with one model and one group of settings.
-
-``Linker.load`` loads a model, ``Linker.link`` links one document, and ``Linker.link_all`` links many; ``run`` does the
-work.
-"""
+"""The linker: it links the images of documents to their sentences, with one model and one group of settings."""
 
 from __future__ import annotations
 
@@ -42,9 +38,6 @@ R = TypeVar("R")
 
 HABIT_DOCUMENTS = 500
 """At most this many documents of a collection are used to infer its habits; a few hundred images are enough."""
-
-BEST: dict[str, object] = {"select": "best", "min_confidence": 0.0}
-"""Settings that link each image to its best sentence, whatever the confidence."""
 
 
 class Linker:
@@ -203,8 +196,10 @@ class Linker:
             pass
 
     def _best_linker(self, **update: object) -> Linker:
-        """A linker with the same model that links each image to its best sentence."""
-        return Linker(self.encoder, self.settings.model_copy(update={**BEST, **update}))
+        """A linker with the same model that links each image to its best sentence, whatever the confidence."""
+        return Linker(
+            self.encoder, self.settings.model_copy(update={"select": "best", "min_confidence": 0.0, **update})
+        )
 
     @property
     def _run(self) -> LinkingRun:

@@ -1,8 +1,4 @@
-"""Text that is safe to show: without characters that files, browsers, terminals or spreadsheets act on; and numbers.
-
-``readable`` cleans a text for display, ``json_text`` makes one line of JSON, ``counted``, ``data_size`` and ``percent``
-write numbers, and ``listed`` writes names.
-"""
+"""Text that is safe to show: without characters that files, browsers, terminals or spreadsheets act on; and numbers."""
 
 from __future__ import annotations
 

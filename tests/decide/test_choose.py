@@ -245,8 +245,6 @@ def test_wrong_arguments() -> None:
         link_document(d, np.zeros((2, 2), np.float32))
     with pytest.raises(ShapeError, match="sentence_vectors"):
         link_document(d, None, reading=Reading(encode, np.zeros((1, 3), np.float32)))
-    with pytest.raises(ShapeError, match="reference"):
-        combine([replace(two_sentences({}), reference=np.zeros((1, 1), np.float32))])
 
 
 def test_great_log_odds_do_not_overflow() -> None:

@@ -1,7 +1,4 @@
-"""The choice of links from confidences, and the relations of the chosen links.
-
-``choose_links`` makes the links of a document; ``with_relations`` adds the probabilities of coherence relations.
-"""
+"""The choice of links from confidences, and the relations of the chosen links."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
 """The combination of all kinds of evidence into one probability for each pair of sentence and image.
 
-``weigh`` combines the evidence of documents and the habits of their authors; ``combine`` does so without habits, and
-``load_coefficients`` reads the fitted weights.
-
 For every image the model chooses among the sentences and a null option, 'none of them':
 
     P(sentence i | image j) = exp(s_ij) / (exp(null) + sum over k of exp(s_kj)),   s_ij = sum over kinds of w . x_ij
@@ -45,7 +42,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from iconotext.errors import ShapeError
 from iconotext.evidence.caption import compared_text, texts_of
 from iconotext.evidence.cells import Cells, Columns
 from iconotext.evidence.gather import DocumentEvidence, gather_evidence
@@ -158,8 +154,6 @@ def combine(
     silent: Sequence[float] | None = None,
 ) -> list[Combination]:
     """Combine the evidence of each document; ``silent`` is the share of silent captions in the collection of each."""
-    for item in evidence:
-        _check(item)
     combinations = [
         Combination(
             {kind: np.zeros(item.shape, np.float32) for kind in kinds_of(item)}, *np.zeros((3, *item.shape), np.float32)
@@ -173,16 +167,6 @@ def combine(
         for number, combination in zip(numbers, full, strict=True):
             combinations[number] = combination
     return combinations
-
-
-def _check(item: DocumentEvidence) -> None:
-    for name, matrix in [
-        *((next(iter(columns)), columns[next(iter(columns))]) for columns in item.features.values() if columns),
-        ("reference", item.reference),
-        ("similarity", item.similarity),
-    ]:
-        if matrix is not None and matrix.shape != item.shape:
-            raise ShapeError(f"{name} has the shape {matrix.shape}, the document {item.shape} (sentences, images)")
 
 
 def _combined(

@@ -1,7 +1,5 @@
 """Explanations of links: the words and image regions that carry the similarity of sentence and picture.
 
-``explained`` adds them to a linked document; ``explain_links`` computes them from vectors.
-
 Each part is left out in turn; its weight is how far the similarity falls (leave one out, or occlusion: Zeiler and
 Fergus 2014 for pictures, Li, Monroe and Jurafsky 2016 for words). This works for every model, and the weights have the
 unit of the similarity. Only the picture evidence of a link is explained, not caption, layout or reference evidence.

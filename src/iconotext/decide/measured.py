@@ -1,8 +1,4 @@
-"""How often links of a confidence are right, measured on publishers left out of the fit.
-
-``confidence.json`` has the figures, which ``benchmarks/confidence.py`` writes; ``measured_at`` returns those of one
-confidence.
-"""
+"""How often links of a confidence are right, measured on publishers left out of the fit."""
 
 from __future__ import annotations
 
@@ -70,24 +66,20 @@ def _with_range(share: float, ends: tuple[float, float], suffix: str = "") -> st
     return f"{percent(share)} ({100 * ends[0]:.0f}–{100 * ends[1]:.0f}{suffix})"
 
 
-def _measured() -> tuple[Measured, ...]:
-    table = json.loads(files("iconotext.decide").joinpath("confidence.json").read_text(encoding="utf-8"))
-    return tuple(
-        Measured(
-            table["source"],
-            row["at_least"],
-            row["kept"],
-            row["sentence"],
-            (row["sentence_range"][0], row["sentence_range"][1]),
-            row["paragraph"],
-            (row["paragraph_range"][0], row["paragraph_range"][1]),
-        )
-        for row in table["rows"]
+_TABLE = json.loads(files("iconotext.decide").joinpath("confidence.json").read_text(encoding="utf-8"))
+MEASURED = tuple(
+    Measured(
+        _TABLE["source"],
+        row["at_least"],
+        row["kept"],
+        row["sentence"],
+        tuple(row["sentence_range"]),
+        row["paragraph"],
+        tuple(row["paragraph_range"]),
     )
-
-
-MEASURED = _measured()
-"""By ascending confidence; from ``confidence.json``."""
+    for row in _TABLE["rows"]
+)
+"""By ascending confidence; from ``confidence.json``, which ``benchmarks/confidence.py`` writes."""
 
 
 def measured_for(evidence: Collection[str]) -> tuple[Measured, ...]:

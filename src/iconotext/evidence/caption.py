@@ -1,13 +1,9 @@
-"""Caption evidence: features that compare the texts of images with sentences, by words and by meaning.
-
-``caption_features`` compares all texts of the images; ``compared`` compares one text for each image; ``word_features``
-compares words alone. A ``Matcher`` holds the trained weights for the comparison by meaning.
-"""
+"""Caption evidence: features that compare the texts of images with sentences, by words and by meaning."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import as_file, files
@@ -20,15 +16,15 @@ from iconotext.evidence.language import in_script, main_script, no_meaning
 from iconotext.evidence.layout import block_ranks
 from iconotext.evidence.reference import wording_features
 from iconotext.evidence.words import (
-    beginnings,
-    beginnings_in_order,
+    beginning,
     file_words,
     number_of,
     of_texts,
     rareness,
-    stems_in_order,
+    stem,
     text_words,
     tokens_of,
+    words_of,
 )
 from iconotext.similarity.vectors import unit_rows
 
@@ -162,21 +158,22 @@ class _Text(NamedTuple):
 
 @of_texts
 def _text(text: str) -> _Text:
-    return _parsed(text, stems_in_order, tokens_of(text))
+    return _parsed(text, stem, tokens_of(text))
 
 
 @of_texts
 def _foreign_text(text: str) -> _Text:
-    return _parsed(text, beginnings_in_order, tuple(beginnings(text)))
+    return _parsed(text, beginning, tuple(map(beginning, words_of(text))))
 
 
-def _parsed(text: str, words_of: Callable[[str], Iterable[str]], neighbours: Sequence[str]) -> _Text:
-    words = list(words_of(text))
+def _parsed(text: str, stem_of: Callable[[str], str], neighbours: Sequence[str]) -> _Text:
+    words = dict.fromkeys(map(stem_of, words_of(text)))
+    head = dict.fromkeys(map(stem_of, words_of(" ".join(text.split()[:_HEAD]))))
     tokens = np.array([number_of(word) for word in neighbours], np.int64)
     return _Text(
         np.array([number_of(word) for word in words], np.int64),
         np.array([rareness(word) for word in words], np.float64),
-        np.arange(len(words)) < len(list(words_of(" ".join(text.split()[:_HEAD])))),
+        np.arange(len(words)) < len(head),  # the words are in the order of the text
         tokens[:-1] * _MIXES + tokens[1:],  # overflows, which is meant
     )
 

@@ -1,8 +1,4 @@
-"""The computation of all kinds of evidence but layout, for a batch of documents.
-
-``gather_evidence`` turns encoded documents into ``DocumentEvidence``; ``text_evidence`` computes the part that needs no
-images: captions and references.
-"""
+"""The computation of all kinds of evidence but layout, for a batch of documents."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """The habits of authors: where they put their images, learned from their own documents without labels.
 
-``infer_habit`` learns the habit of a collection, and ``habit_probability`` applies it to documents.
-
 Some authors put an image below the paragraph about it, some above the step that it shows, some at the end of the page.
 Such a habit is a probability for each place of ``layout.PLACES``. The other evidence gives each image a distribution
 over the sentences, hence over the places. All images together show which places are usual, and that in turn makes the

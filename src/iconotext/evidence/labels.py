@@ -1,8 +1,4 @@
-"""References in texts: labels of figures ('Figure 3', 'Abb. 3.2a', '図 4') and places ('the photo below').
-
-``cited_labels`` parses the labels that a sentence cites, ``own_labels`` those at the beginning of a caption;
-``pointer`` finds a deictic reference.
-"""
+"""References in texts: labels of figures ('Figure 3', 'Abb. 3.2a', '図 4') and places ('the photo below')."""
 
 from __future__ import annotations
 
@@ -158,7 +154,8 @@ def _cited(text: str, doubtful: bool) -> Iterator[Label]:
 
 def _numbers(text: str, start: re.Match[str]) -> tuple[list[Label], int]:
     word = start.group().strip()
-    family = _EAST[start.group("east")] if start.group("east") else _family(start)
+    east = start.group("east")
+    family = _EAST[east] if east else next(family for family in _FAMILIES if start.group(family))
     if start.group("more"):
         family = f"supplementary {family}"
         word = word.split()[-1]
@@ -181,10 +178,6 @@ def _numbers(text: str, start: re.Match[str]) -> tuple[list[Label], int]:
         labels.extend(following)
         end = item.end()
     return labels, end
-
-
-def _family(start: re.Match[str]) -> str:
-    return next(family for family in _FAMILIES if start.group(family))
 
 
 def _spell(family: str, item: re.Match[str], *, plural: bool) -> list[Label]:

@@ -1,7 +1,4 @@
-"""Layout evidence: the place of an image among the sentences, its distance and its section.
-
-``places`` finds where images and sentences stand, and ``layout_features`` computes the evidence from these places.
-"""
+"""Layout evidence: the place of an image among the sentences, its distance and its section."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Reference evidence: sentences that point at images by a label ('Figure 3', 'Abb. 3.2a') or by a place ('above').
-
-``reference_evidence`` scores each pair of sentence and image; ``wording_features`` describes the wording of sentences.
-"""
+"""Reference evidence: sentences that point at images by a label ('Figure 3', 'Abb. 3.2a') or by a place ('above')."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The words of texts: stems, their inverse document frequency, their positions, and the words of file names.
-
-``stems`` and ``rareness`` serve the comparison of texts, ``word_spans`` finds words in a text, and ``file_words`` reads
-words from a file name.
-"""
+"""The words of texts: stems, their inverse document frequency, their positions, and the words of file names."""
 
 from __future__ import annotations
 
@@ -93,25 +89,17 @@ def stems(text: str) -> set[str]:
 
     Korean is cut into pairs, too, since its words end in particles.
     """
-    return set(stems_in_order(text))
+    return set(map(stem, words_of(text)))
 
 
-def stems_in_order(text: str) -> dict[str, None]:
-    """Return the ``stems`` in the order of the text, each once."""
-    return dict.fromkeys(stem(word) for token in tokens_of(text) for word in _words(token))
+def beginning(word: str) -> str:
+    """Return the first letters of a word, which stand for its stem in a text that is not English."""
+    return word[:_BEGINNING]
 
 
-def beginnings(text: str) -> Iterator[str]:
-    """Yield the first letters of a text's content words, its numbers and its pairs of characters, in order.
-
-    They stand for stems in a text that is not English.
-    """
-    return (word[:_BEGINNING] for token in tokens_of(text) for word in _words(token))
-
-
-def beginnings_in_order(text: str) -> dict[str, None]:
-    """Return the ``beginnings`` of a text, each once."""
-    return dict.fromkeys(beginnings(text))
+def words_of(text: str) -> Iterator[str]:
+    """Yield a text's content words, its numbers and its pairs of characters, in order, in lower case."""
+    return (word for token in tokens_of(text) for word in _words(token))
 
 
 @of_words

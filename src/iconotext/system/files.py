@@ -1,8 +1,4 @@
-"""Atomic writing of files, locks on folders, and errors of a full disk.
-
-``open_atomic`` opens a file that appears completely or not at all, ``write_bytes`` and ``write_text`` write one, and
-``locked`` holds the lock on a folder.
-"""
+"""Atomic writing of files, locks on folders, and errors of a full disk."""
 
 from __future__ import annotations
 

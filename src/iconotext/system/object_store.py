@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -196,7 +197,12 @@ def target(address: str) -> Iterator[Path]:
     with TemporaryDirectory(prefix="iconotext-") as name:
         file = Path(name) / split_address(address)[1]
         yield file
-        _request(address, lambda store, path: _put(file, store, path))
+
+        def put(store: Any, path: str) -> None:  # the object appears only once it is complete
+            with store.open_output_stream(path, compression=None) as stream, file.open("rb") as source:
+                shutil.copyfileobj(source, stream, CHUNK)
+
+        _request(address, put)
 
 
 def _fetched(address: str, folder: Path) -> Path:
@@ -210,13 +216,6 @@ def _fetched(address: str, folder: Path) -> Path:
 
     _request(address, get)
     return file
-
-
-def _put(file: Path, store: Any, path: str) -> None:
-    """Upload a finished file; the object appears only once it is complete."""
-    with store.open_output_stream(path, compression=None) as stream, file.open("rb") as source:
-        while chunk := source.read(CHUNK):
-            stream.write(chunk)
 
 
 def _request(address: str, work: Callable[[Any, str], Result]) -> Result:

@@ -1,7 +1,4 @@
-"""Worker processes: a pool that answers calls (``ProcessPool``), and work on a list of items in order (``in_order``).
-
-``Child`` is one process with a pipe to it: it starts, gets messages, answers, is ended, and reports how it died.
-"""
+"""Worker processes: one with a pipe to it, a pool that answers calls, and work on a list of items in order."""
 
 from __future__ import annotations
 

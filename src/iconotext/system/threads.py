@@ -1,4 +1,4 @@
-"""Threads: ``in_threads``, ``on_cores`` for PyTorch, ``thread_pool``, ``in_background``; the number of cores.
+"""Threads, and the number of cores.
 
 By default PyTorch divides each operation among the cores, which wait for each other after every operation. On a machine
 that is also doing other work, a network then runs several times slower than with a batch on each core.

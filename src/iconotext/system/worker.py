@@ -1,7 +1,5 @@
 """A worker process that reads untrusted files with a limit on memory and time.
 
-``run_isolated`` calls a function there, and ``start_worker`` starts the process before it is needed.
-
 It is not a process of ``system.processes``: those import our modules before their work, and this one must start fast
 and get bytes of pictures through pipes of its own size.
 
@@ -50,13 +48,6 @@ class _Worker:
     questions: IO[bytes]
     answers: IO[bytes]
     ready: bool = False
-
-    def end(self) -> None:
-        self.process.kill()
-        for stream in (self.questions, self.answers):
-            with contextlib.suppress(OSError):
-                stream.close()
-        self.process.wait()
 
 
 _worker: _Worker | None = None
@@ -115,10 +106,10 @@ def _ask(question: object, seconds: float) -> tuple[bool, Any] | None:
         answer: tuple[bool, Any] = pickle.load(worker.answers)
         return answer
     except (EOFError, OSError, pickle.UnpicklingError):
-        _stop()
+        close_worker()
         return None
     except BaseException:  # Ctrl-C leaves half an answer behind
-        _stop()
+        close_worker()
         raise
     finally:
         timer.cancel()
@@ -141,7 +132,7 @@ def _running_worker() -> _Worker:
     except OSError as error:
         raise IconotextError(f"the process that reads files cannot be started: {error}") from error
     except BaseException:
-        _stop()
+        close_worker()
         raise
     worker.ready = True
     return worker
@@ -151,7 +142,7 @@ def _started_worker(modules: Sequence[str] = ()) -> _Worker:
     global _worker
     if _worker is not None and _worker.process.poll() is None:
         return _worker
-    _stop()
+    close_worker()
     places = os.pathsep.join(place for place in sys.path if place)
     environment = {**os.environ, "PYTHONPATH": places, "OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
     try:
@@ -174,14 +165,14 @@ def _started_worker(modules: Sequence[str] = ()) -> _Worker:
 @atexit.register
 def close_worker() -> None:
     """End the worker at once, even in the middle of its work; the next file starts a new one."""
-    _stop()
-
-
-def _stop() -> None:
     global _worker
     worker, _worker = _worker, None
     if worker is not None:
-        worker.end()
+        worker.process.kill()
+        for stream in (worker.questions, worker.answers):
+            with contextlib.suppress(OSError):
+                stream.close()
+        worker.process.wait()
 
 
 def _reset_after_fork() -> None:
