@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from evidence import Looking, captions, few, looking_with, publisher, with_vectors
 from iconotext.cli.evaluate import show_reorder
 from iconotext.corpus.store import read_corpus
-from iconotext.decide.choose import best, in_order
+from iconotext.decide.choose import chosen_cells, in_order
 from iconotext.decide.combine import Coefficients, combine
 from iconotext.evaluate.reorder import reorder
 from iconotext.evaluate.statistics import bootstrap_intervals
@@ -66,15 +66,18 @@ def report_select(data: Path, looking: Looking) -> None:
         tested = with_habits([example(each, encode, matcher=matcher) for each in own], fitted, common)
         for kinds in KINDS:
             confidences = [(e, confidence(e, kinds, fitted)) for e in tested]
-            plain = np.array([hits(e, best(found)) for e, found in confidences])
+            plain = np.array([hits(e, chosen_cells(found, "best")) for e, found in confidences])
             report(
                 f"{where}, {'+'.join(kinds)}",
                 plain,
-                np.array([hits(e, best(in_order(found))) for e, found in confidences]),
+                np.array([hits(e, chosen_cells(in_order(found), "best")) for e, found in confidences]),
             )
             rng = np.random.default_rng(0)
             turned = [(e, found, rng.permutation(found.shape[1])) for e, found in confidences]
-            mixed = [(e._replace(positive=e.positive[:, at]), best(in_order(found[:, at]))) for e, found, at in turned]
+            mixed = [
+                (e._replace(positive=e.positive[:, at]), chosen_cells(in_order(found[:, at]), "best"))
+                for e, found, at in turned
+            ]
             report("  images shuffled", plain, np.array([hits(e, chosen) for e, chosen in mixed]))
             for rule, value in (("  hard, sum", np.array), ("  hard, product", logarithm)):
                 report(rule, plain, np.array([hits(e, monotone(value(found))) for e, found in confidences]))

@@ -10,14 +10,13 @@ import tomllib
 from importlib import import_module
 from pathlib import Path
 
-import numpy as np
 import pytest
-from PIL import Image
 
 from iconotext.cli.common import known_errors
 from iconotext.errors import MissingPackageError
 from iconotext.extras import EXTRAS, require
 from tests.fuzz.seeds import seeds
+from tests.support.images import noise
 from tests.support.pdf import Sheet, jpeg, write_pdf
 from tests.support.training import write_synthetic
 
@@ -183,8 +182,7 @@ def write_inputs(folder):
     for seed, name in enumerate(pictures):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        pixels = np.random.default_rng(seed).integers(0, 256, (72, 80, 3), dtype=np.uint8)
-        Image.fromarray(pixels).save(path)
+        path.write_bytes(noise(seed))
     (folder / "a.md").write_text(DIVIDED_TEXT)
     (folder / "a.rst").write_text("A sentence about a dog.\n\n.. image:: docs/a.png\n")
     (folder / "a.org").write_text("A sentence.\n\n[[file:docs/a.png]]\n")

@@ -87,89 +87,85 @@ def test_every_call_that_loads_says_that_it_runs_nothing():
 
 
 class Trap:
-    """Code in a folder that leaves a mark when it runs, and a module that an attacker may name."""
+    """Code in a folder that leaves a mark when it runs, a module that an attacker may name, and weights to pickle."""
 
     def __init__(self, folder):
         self.mark = folder / "ran"
         self.code = f"open({str(self.mark)!r}, 'w').close()\nclass Payload:\n    pass\n"
+        mark = str(self.mark)
+
+        class Bomb:
+            def __reduce__(self):
+                return open, (mark, "w")
+
+        self.weights = {"weight": Bomb()}
 
     def pickled(self):
-        mark = str(self.mark)
-
-        class Bomb:
-            def __reduce__(self):
-                return open, (mark, "w")
-
-        return pickle.dumps({"weight": Bomb()})
-
-    def torch_pickled(self):
-        import torch
-
-        mark = str(self.mark)
-
-        class Bomb:
-            def __reduce__(self):
-                return open, (mark, "w")
-
-        return torch, {"weight": Bomb()}
+        return pickle.dumps(self.weights)
 
 
 def change(path, **values):
     path.write_text(json.dumps((json.loads(path.read_text()) if path.is_file() else {}) | values))
 
 
-def own_code(folder, trap):
-    (folder / "evil.py").write_text(trap.code)
-    names = ("AutoConfig", "AutoModel", "AutoModelForImageClassification", "AutoModelForObjectDetection")
-    named = dict.fromkeys(names, "evil.Payload")
-    change(folder / "config.json", auto_map=named, model_type="evil-model", architectures=["Payload"])
+def settings(name, files, *, code=False):
+    """An attack by files of settings: by the values that a file gets, or by its text; ``code``: with code beside them."""
+
+    def write(folder, trap):
+        if code:
+            (folder / "evil.py").write_text(trap.code)
+        for file, content in files.items():
+            if isinstance(content, dict):
+                change(folder / file, **content)
+            else:
+                (folder / file).write_text(content)
+
+    write.__name__ = name
+    return write
 
 
-def own_code_for_a_known_type(folder, trap):
-    (folder / "evil.py").write_text(trap.code)
-    names = ("AutoConfig", "AutoModel", "AutoModelForImageClassification", "AutoModelForObjectDetection")
-    change(folder / "config.json", auto_map=dict.fromkeys(names, "evil.Payload"))
+def nested(*names):
+    return settings(f"nested {names[0]}", dict.fromkeys(names, '{"a":' * 50_000 + "1" + "}" * 50_000))
 
 
-def own_processor(folder, trap):
-    (folder / "evil.py").write_text(trap.code)
-    change(
-        folder / "preprocessor_config.json",
-        image_processor_type="Payload",
-        auto_map={"AutoImageProcessor": "evil.Payload", "AutoProcessor": "evil.Payload"},
+def no_settings(text):
+    names = ("config.json", "modules.json", "tokenizer.json", "sentence_bert_config.json")
+    return settings(f"settings {text[:20]}", dict.fromkeys(names, text))
+
+
+def number(**values):
+    """An attack by one setting of ``config.json``."""
+    return settings(" ".join(f"{name}={value}" for name, value in values.items()), {"config.json": values})
+
+
+def tokens(**values):
+    """An attack by parts of ``tokenizer.json``."""
+    return settings(f"tokenizer {next(iter(values))} {str(values)[:40]}", {"tokenizer.json": values})
+
+
+def split_by(expression):
+    return tokens(
+        pre_tokenizer={"type": "Split", "pattern": {"Regex": expression}, "behavior": "Isolated", "invert": False}
     )
 
 
-def own_tokenizer(folder, trap):
-    (folder / "evil.py").write_text(trap.code)
-    change(
-        folder / "tokenizer_config.json",
-        tokenizer_class="Payload",
-        auto_map={"AutoTokenizer": ["evil.Payload", "evil.Payload"]},
-        tokenizer_file="../../../../etc/passwd",
-        vocab_file="/etc/passwd",
-    )
-
-
-def kernel_of_a_stranger(folder, trap):
-    kernel = {"_attn_implementation_internal": "stranger/kernel", "_attn_implementation": "stranger/kernel"}
-    change(folder / "config.json", **kernel, attn_implementation="stranger/kernel", use_kernels=True)
+def modules(*kinds):
+    named = [{"idx": i, "name": str(i), "path": "", "type": kind} for i, kind in enumerate(kinds)]
+    files = {"modules.json": json.dumps(named), "sentence_bert_config.json": "{}"}
+    return settings(f"modules {' '.join(kinds)}", files, code=True)
 
 
 def trust_in_the_config(folder, trap):
-    (folder / "evil.py").write_text(trap.code)
     inner = {"model_type": "superpoint", "auto_map": {"AutoConfig": "evil.Payload"}, "_name_or_path": str(folder)}
-    change(folder / "config.json", model_type="lightglue", trust_remote_code=True, keypoint_detector_config=inner)
-
-
-def adapter_of_a_stranger(folder, trap):
-    change(folder / "adapter_config.json", base_model_name_or_path="stranger/base", peft_type="LORA")
+    config = {"model_type": "lightglue", "trust_remote_code": True, "keypoint_detector_config": inner}
+    settings("", {"config.json": config}, code=True)(folder, trap)
 
 
 def pickled_weights(folder, trap):
-    torch, state = trap.torch_pickled()
+    import torch
+
     (folder / "model.safetensors").unlink(missing_ok=True)
-    torch.save(state, folder / "pytorch_model.bin")
+    torch.save(trap.weights, folder / "pytorch_model.bin")
 
 
 def old_pickled_weights(folder, trap):
@@ -187,17 +183,6 @@ def pickled_shards(folder, trap):
     index = {"metadata": {}, "weight_map": {"weight": "../../part.bin", "bias": "part.bin"}}
     for name in ("pytorch_model.bin.index.json", "model.safetensors.index.json"):
         (folder / name).write_text(json.dumps(index))
-
-
-def modules(*kinds):
-    def write(folder, trap):
-        (folder / "evil.py").write_text(trap.code)
-        named = [{"idx": i, "name": str(i), "path": "", "type": kind} for i, kind in enumerate(kinds)]
-        (folder / "modules.json").write_text(json.dumps(named))
-        (folder / "sentence_bert_config.json").write_text("{}")
-
-    write.__name__ = f"modules {' '.join(kinds)}"
-    return write
 
 
 def word_embeddings(folder, trap):
@@ -218,10 +203,6 @@ def dense_layer(folder, trap):
     (folder / "1_Dense" / "pytorch_model.bin").write_bytes(trap.pickled())
 
 
-def damaged_tokenizer(folder, trap):
-    (folder / "tokenizer.json").write_text('{"version": "1.0", "model": {"type": "Evil"}}')
-
-
 def weights_of_another_shape(folder, trap):
     from safetensors.torch import load_file, save_file
 
@@ -229,21 +210,12 @@ def weights_of_another_shape(folder, trap):
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
 
 
-def no_settings(text):
-    def write(folder, trap):
-        for name in ("config.json", "modules.json", "tokenizer.json", "sentence_bert_config.json"):
-            (folder / name).write_text(text)
-
-    write.__name__ = f"settings {text[:20]}"
-    return write
-
-
 def modules_that_lead_out(folder, trap):
     (folder.parent / "outside").mkdir(exist_ok=True)
     old_pickled_weights(folder.parent / "outside", trap)
     modules("sentence_transformers.models.Dense")(folder, trap)
-    change_to = [{"idx": 0, "name": "0", "path": "../outside", "type": "sentence_transformers.models.Dense"}]
-    (folder / "modules.json").write_text(json.dumps(change_to))
+    named = [{"idx": 0, "name": "0", "path": "../outside", "type": "sentence_transformers.models.Dense"}]
+    (folder / "modules.json").write_text(json.dumps(named))
 
 
 def links_out(folder, trap):
@@ -260,21 +232,28 @@ def a_link_to_itself(folder, trap):
         (folder / name).symlink_to(folder / name)
 
 
-def nested(*names):
-    def write(folder, trap):
-        for name in names:
-            (folder / name).write_text('{"a":' * 50_000 + "1" + "}" * 50_000)
-
-    write.__name__ = f"nested {names[0]}"
-    return write
-
-
 def pickles_of_all_names(folder, trap):
     (folder / "model.safetensors").unlink(missing_ok=True)
     for name in ("pytorch_model.bin", "model.pt", "model.pth", "weights.pkl", "model.ckpt", "training_args.bin"):
         (folder / name).write_bytes(trap.pickled())
 
 
+AUTO = dict.fromkeys(
+    ("AutoConfig", "AutoModel", "AutoModelForImageClassification", "AutoModelForObjectDetection"), "evil.Payload"
+)
+PROCESSOR = {
+    "image_processor_type": "Payload",
+    "auto_map": {"AutoImageProcessor": "evil.Payload", "AutoProcessor": "evil.Payload"},
+}
+TOKENIZER = {
+    "tokenizer_class": "Payload",
+    "auto_map": {"AutoTokenizer": ["evil.Payload", "evil.Payload"]},
+    "tokenizer_file": "../../../../etc/passwd",
+    "vocab_file": "/etc/passwd",
+}
+KERNEL = dict.fromkeys(
+    ("_attn_implementation_internal", "_attn_implementation", "attn_implementation"), "stranger/kernel"
+)
 HOSTILE = [
     links_out,
     a_link_to_itself,
@@ -284,13 +263,20 @@ HOSTILE = [
     nested("model.safetensors.index.json"),
     nested("modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"),
     pickles_of_all_names,
-    own_code,
-    own_code_for_a_known_type,
-    own_processor,
-    own_tokenizer,
-    kernel_of_a_stranger,
+    settings(
+        "own code",
+        {"config.json": {"auto_map": AUTO, "model_type": "evil-model", "architectures": ["Payload"]}},
+        code=True,
+    ),
+    settings("own code for a known type", {"config.json": {"auto_map": AUTO}}, code=True),
+    settings("own processor", {"preprocessor_config.json": PROCESSOR}, code=True),
+    settings("own tokenizer", {"tokenizer_config.json": TOKENIZER}, code=True),
+    settings("kernel of a stranger", {"config.json": KERNEL | {"use_kernels": True}}),
     trust_in_the_config,
-    adapter_of_a_stranger,
+    settings(
+        "adapter of a stranger",
+        {"adapter_config.json": {"base_model_name_or_path": "stranger/base", "peft_type": "LORA"}},
+    ),
     pickled_weights,
     old_pickled_weights,
     pickled_as_safetensors,
@@ -306,7 +292,7 @@ HOSTILE = [
     word_embeddings,
     dense_layer,
     modules_that_lead_out,
-    damaged_tokenizer,
+    settings("damaged tokenizer", {"tokenizer.json": '{"version": "1.0", "model": {"type": "Evil"}}'}),
     weights_of_another_shape,
     no_settings(""),
     no_settings("[]"),
@@ -350,19 +336,15 @@ def test_a_hostile_model_is_refused_or_harmless(models, tmp_path, monkeypatch, w
         shutil.copytree(models / kind, folder)
     attack(folder, trap)
     monkeypatch.chdir(folder)  # a module of this name could be found here, too
-    outcomes = set()
     for load in LOADERS:
         try:
             backbone = load(str(folder))
             if load is load_text_backbone:
                 backbone.encode(["a cat"])
-            outcomes.add("loaded")
         except FeatureError as error:
             assert "\n" not in str(error)
             assert "topsecret" not in str(error)
-            outcomes.add("refused")
     assert not trap.mark.exists()
-    assert outcomes
 
 
 def make_bert(folder):
@@ -409,9 +391,10 @@ def test_objects_in_arrays_are_not_read(tmp_path):
 
 
 def test_a_checkpoint_of_a_stranger_is_damaged(tmp_path):
+    import torch
+
     trap = Trap(tmp_path)
-    torch, state = trap.torch_pickled()
-    torch.save(state, tmp_path / CHECKPOINT)
+    torch.save(trap.weights, tmp_path / CHECKPOINT)
     with pytest.raises(TrainingError, match="damaged"):
         load_checkpoint(tmp_path)
     (tmp_path / CHECKPOINT).write_bytes(trap.pickled())
@@ -419,32 +402,6 @@ def test_a_checkpoint_of_a_stranger_is_damaged(tmp_path):
         load_checkpoint(tmp_path)
     assert not trap.mark.exists()
     assert os.listdir(tmp_path) == [CHECKPOINT]
-
-
-def number(**values):
-    """An attack by one setting of ``config.json``."""
-
-    def write(folder, trap):
-        change(folder / "config.json", **values)
-
-    write.__name__ = " ".join(f"{name}={value}" for name, value in values.items())
-    return write
-
-
-def tokens(**values):
-    """An attack by parts of ``tokenizer.json``."""
-
-    def write(folder, trap):
-        change(folder / "tokenizer.json", **values)
-
-    write.__name__ = f"tokenizer {next(iter(values))} {str(values)[:40]}"
-    return write
-
-
-def split_by(expression):
-    return tokens(
-        pre_tokenizer={"type": "Split", "pattern": {"Regex": expression}, "behavior": "Isolated", "invert": False}
-    )
 
 
 def weights_elsewhere(folder, trap):

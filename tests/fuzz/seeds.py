@@ -9,13 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import docx
-from docx.oxml import parse_xml
-from docx.oxml.ns import nsdecls
 from docx.shared import Inches
 from PIL import Image
 
 from tests.support.articles import ASCIIDOC as ASCIIDOC_PAGE
+from tests.support.docx import Making
 from tests.support.pandoc import DOCUMENTS, pandoc
 from tests.support.pptx import picture, table, text, write_pptx
 
@@ -300,10 +298,8 @@ def _png() -> bytes:
 
 
 def _docx() -> bytes:
-    spaces = nsdecls("w", "wp", "a", "r") + (
-        ' xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006" xmlns:v="urn:schemas-microsoft-com:vml"'
-    )
-    file = docx.Document()
+    made = Making()
+    file = made.file
     file.add_heading("A heading", 1)
     file.add_paragraph("Running text. Of two sentences.").add_run(" In italics.").italic = True
     file.add_paragraph("an item", style="List Bullet")
@@ -324,8 +320,5 @@ def _docx() -> bytes:
         "<w:txbxContent><w:p><w:r><w:t>In a box.</w:t></w:r></w:p></w:txbxContent></wp:anchor></w:drawing></mc:Choice>"
         f'<mc:Fallback><w:pict><v:shape alt="y"><v:imagedata r:id="{relation}"/></v:shape></w:pict></mc:Fallback></mc:AlternateContent></w:r>'
     )
-    for content in (field, box, "<w:sdt><w:sdtContent><w:r><w:t>In a control.</w:t></w:r></w:sdtContent></w:sdt>"):
-        file.element.body.insert(len(file.element.body) - 1, parse_xml(f"<w:p {spaces}>{content}</w:p>"))
-    buffer = io.BytesIO()
-    file.save(buffer)
-    return buffer.getvalue()
+    made.add(field, box, "<w:sdt><w:sdtContent><w:r><w:t>In a control.</w:t></w:r></w:sdtContent></w:sdt>")
+    return made.bytes()

@@ -8,10 +8,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from tests.support.web import on_loopback
+from tests.support.web import QuietHandler, on_loopback
 
 
 @dataclass
@@ -96,7 +95,7 @@ def serving() -> Iterator[Server]:
     """A server while the block runs."""
     server = Server()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         def do_GET(self) -> None:
             server.others.append(self.path)
             self.send_error(404)
@@ -120,9 +119,6 @@ def serving() -> Iterator[Server]:
                 pass  # the other side has gone
             finally:
                 server._end()
-
-        def log_message(self, *_: object) -> None:
-            pass
 
     with on_loopback(Handler) as server.port:
         yield server

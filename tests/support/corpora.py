@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import json
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import strategies as st
-from PIL import Image as Pillow
 
 from iconotext.corpus.formats.obelics import NEXT_DOCUMENT
 from iconotext.types import Document, Image, Sentence
+from tests.support.images import noise
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 NAMES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0/\\."), min_size=1, max_size=8)
@@ -107,6 +105,4 @@ PAGE = page(
 
 
 def png(seed=0, kind="png"):
-    stream = io.BytesIO()
-    Pillow.fromarray(np.random.default_rng(seed).integers(0, 256, (8, 9, 3), dtype=np.uint8)).save(stream, kind)
-    return stream.getvalue()
+    return noise(seed, (9, 8), kind)

@@ -1,10 +1,8 @@
-"""Pictures of noise, and models with a few random weights, saved as those of the Hugging Face hub are."""
+"""Models with a few random weights, saved as those of the Hugging Face hub are."""
 
-import io
 import json
 
-import numpy as np
-from PIL import Image as Pillow
+from tests.support import images
 
 WORDS = ["a", "cat", "dog", "the", "on", "mat", "of", "photo"]
 VISION = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
@@ -16,10 +14,7 @@ TEXT = VISION | {
 
 def noise(seed, width=96, height=80):
     """An encoded picture of noise, different for every seed: ``noise(1, width=50)``."""
-    pixels = np.random.default_rng(seed).integers(0, 256, (height, width, 3), np.uint8)
-    stream = io.BytesIO()
-    Pillow.fromarray(pixels).save(stream, "PNG")
-    return stream.getvalue()
+    return images.noise(seed, (width, height))
 
 
 def write_models(folder):

@@ -1,4 +1,4 @@
-"""Pictures for tests whose colours show how they were decoded."""
+"""Pictures for tests: of noise, and some whose colours show how they were decoded."""
 
 from __future__ import annotations
 
@@ -12,6 +12,13 @@ def encoded(picture, kind="PNG", **settings):
     stream = io.BytesIO()
     picture.save(stream, kind, **settings)
     return stream.getvalue()
+
+
+def noise(seed=0, size=(80, 72), kind="PNG"):
+    """An encoded picture of noise, different for every seed."""
+    width, height = size
+    pixels = np.random.default_rng(seed).integers(0, 256, (height, width, 3), np.uint8)
+    return encoded(Pillow.fromarray(pixels), kind)
 
 
 def photo(width=96, height=80):

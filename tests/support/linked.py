@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from PIL import Image as Pillow
 
 from iconotext.evidence.words import word_spans
 from iconotext.types import Document, Explanation, Image, Link, LinkedDocument, Sentence
+from tests.support.images import noise
 
 MakeLinked = Callable[..., LinkedDocument]
 
 
 def photograph(seed: int = 0, size: tuple[int, int] = (96, 64)) -> bytes:
     """A small JPEG, different for every seed."""
-    pixels = np.random.default_rng(seed).integers(0, 256, (size[1], size[0], 3), dtype=np.uint8)
-    file = io.BytesIO()
-    Pillow.fromarray(pixels).save(file, "JPEG")
-    return file.getvalue()
+    return noise(seed, size, "JPEG")
 
 
 def link(sentence: int, image: int, confidence: float, score: float | None = None) -> Link:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from PIL import Image as Pillow
 
 from iconotext.relations import RELATIONS
+from tests.support.images import noise
 
 NAMES = tuple(relation.name for relation in RELATIONS)
 
@@ -29,8 +29,7 @@ class Told:
 def write_photos(folder: Path) -> Path:
     (folder / "walk").mkdir(parents=True)
     for seed, name in enumerate(("0.png", "1.png", "2.png", "walk/tram.png")):
-        pixels = np.random.default_rng(seed).integers(0, 256, (72, 80, 3), dtype=np.uint8)
-        Pillow.fromarray(pixels).save(folder / name)
+        (folder / name).write_bytes(noise(seed))
     (folder / "walk" / "walk.md").write_text(
         "# A walk\n\nYesterday a red tram came by.\n\n![A red tram](tram.png)\n\nWe took it home.\n"
     )

@@ -16,25 +16,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from PIL import Image
-
 from iconotext.corpus.shard_results import Manifest
 from iconotext.corpus.shards import ShardSettings
 from iconotext.decide.settings import LinkSettings
 from iconotext.errors import OutputError
 from iconotext.scale.engine import EngineSettings, answer
 from iconotext.scale.run import LOCK, link_shards
+from tests.support.images import noise
 
 LINKING = LinkSettings(relations="none")
-
-
-def png(seed: int) -> bytes:
-    """A picture of noise, different for every seed."""
-    pixels = np.random.default_rng(seed).integers(0, 256, (72, 80, 3), dtype=np.uint8)
-    file = io.BytesIO()
-    Image.fromarray(pixels).save(file, "PNG")
-    return file.getvalue()
+png = noise
 
 
 def row(number: int, images: list[str], **more: Any) -> dict[str, Any]:

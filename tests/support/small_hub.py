@@ -4,10 +4,9 @@ import hashlib
 import json
 import re
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler
 from urllib.parse import unquote, urlsplit
 
-from tests.support.web import on_loopback
+from tests.support.web import QuietHandler, on_loopback
 
 
 class SmallHub:
@@ -75,7 +74,7 @@ class SmallHub:
 def serving(hub):
     """The address of a hub, while it answers."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         def do_GET(self):
             status, headers, body = hub.answer(self.command, self.path)
             self.send_response(status)
@@ -86,9 +85,6 @@ def serving(hub):
                 self.wfile.write(body)
 
         do_HEAD = do_GET
-
-        def log_message(self, *_):
-            pass
 
     with on_loopback(Handler) as port:
         yield f"http://127.0.0.1:{port}"

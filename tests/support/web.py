@@ -26,6 +26,13 @@ class Page:
     endless: bool = False
 
 
+class QuietHandler(BaseHTTPRequestHandler):
+    """Answers requests without a log on stderr."""
+
+    def log_message(self, *_):
+        pass
+
+
 class Web:
     """Pages by address; every host of ``.example`` leads here. Counts what was asked for, host and path."""
 
@@ -54,7 +61,7 @@ def serving() -> Iterator[Web]:
     """A web while the block runs."""
     web = Web()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         def do_GET(self):
             address = f"{urlsplit('//' + self.headers['Host']).hostname}{self.path}"
             number = web.asked[address]
@@ -78,9 +85,6 @@ def serving() -> Iterator[Web]:
                     self.wfile.write(page.body)
             except OSError:
                 pass
-
-        def log_message(self, *_):
-            pass
 
     with on_loopback(Handler) as web.port:
         yield web
