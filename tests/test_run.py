@@ -13,6 +13,7 @@ import pytest
 from iconotext import Document, Image, Linker, LinkSettings, Sentence, read_all, run
 from iconotext.encoders.backbone_encoder import untrained_encoder
 from iconotext.errors import DocumentError, ImageError
+from iconotext.evidence.kinds import DEFAULT_EVIDENCE
 from iconotext.features.backbone import ImageBackbone, ImageFeatures, TextBackbone
 from iconotext.read import Failure
 from iconotext.report.as_json import json_lines
@@ -74,25 +75,21 @@ def told(linked):
     return linked.document, linked.links, linked.similarity.tolist(), linked.notes, linked.habit
 
 
-@pytest.mark.parametrize("size", [1, 40, 2048])
-def test_documents_are_linked_as_one_by_one_whatever_the_batch(size, monkeypatch):
+@pytest.mark.parametrize(
+    ("size", "evidence"),
+    [
+        *((size, DEFAULT_EVIDENCE) for size in (1, 40, 2048)),
+        *((2048, kinds) for kinds in (("picture",), ("caption",), ("caption", "reference"), ("layout", "caption"))),
+    ],
+)
+def test_documents_are_linked_as_one_by_one_whatever_the_batch_and_the_evidence(size, evidence, monkeypatch):
     monkeypatch.setattr(run, "FIRST_BATCH", size)
     documents = collection()
-    linker = Counting().linker()
-    habits = linker.habits(documents)
-    alone = [Counting().linker().link(document, habits) for document in documents]
-    assert [told(each) for each in linker.link_all(documents)] == [told(each) for each in alone]
-    assert [image.problem for image in alone[6].document.images][:1] == ["broken"]
-
-
-@pytest.mark.parametrize("evidence", [("picture",), ("caption",), ("caption", "reference"), ("layout", "caption")])
-def test_each_kind_of_evidence_alone(evidence):
-    documents = collection(5)
     linker = Counting().linker(evidence=evidence)
     habits = linker.habits(documents)
-    assert [told(each) for each in linker.link_all(documents)] == [
-        told(linker.link(document, habits)) for document in documents
-    ]
+    alone = [Counting().linker(evidence=evidence).link(document, habits) for document in documents]
+    assert [told(each) for each in linker.link_all(documents)] == [told(each) for each in alone]
+    assert alone[6].document.images[0].problem == ("broken" if "picture" in evidence else None)
 
 
 def test_all_of_a_batch_is_encoded_at_once_and_each_text_once():

@@ -35,17 +35,20 @@ def test_every_combination_ships_with_the_features_there_are() -> None:
     )
 
 
-def test_frequencies_of_a_table() -> None:
+def test_frequencies_of_a_table_with_what_is_known_and_a_null_option_that_stays() -> None:
     # 100 groups of two rows, x = 1 and x = 0. Right: the first in 60, the second in 20, none in 20.
     # P(first) / P(second) = exp(w) = 60 / 20, P(none) / P(second) = exp(b) = 20 / 20.
     features = np.tile(np.array([[1.0], [0.0]], np.float32), (100, 1))
-    groups = np.repeat(np.arange(100), 2)
-    positive = np.zeros(200, bool)
+    groups, positive = np.repeat(np.arange(100), 2), np.zeros(200, bool)
     positive[0:120:2] = True
     positive[121:160:2] = True
-    weights, null = fit_logit(features, groups, positive, ridge=1e-6)
-    assert weights[0] == pytest.approx(np.log(3), abs=0.02)
-    assert null == pytest.approx(0, abs=0.02)
+    # If the first row is known to be twice as likely, exp(w) = 60 / 20 / 2.
+    for known, odds in ((1, 3), (2, 1.5)):
+        offset = np.tile([np.log(known), 0.0], 100)
+        weights, null = fit_logit(features, groups, positive, ridge=1e-6, offset=offset)
+        assert weights[0] == pytest.approx(np.log(odds), abs=0.02)
+        assert null == pytest.approx(0, abs=0.02)
+    assert fit_logit(features, groups, positive, offset=offset, fixed_null=1.5)[1] == 1.5
 
 
 def test_separable_groups_are_separated() -> None:
@@ -66,19 +69,6 @@ def test_weights_of_groups_count() -> None:
     groups, positive = np.array([0, 0, 1, 1]), np.array([True, False, False, True])
     strong, _ = fit_logit(features, groups, positive, weight=np.array([3.0, 1.0]), ridge=1e-6)
     assert strong[0] == pytest.approx(np.log(3), abs=0.05)
-
-
-def test_what_is_known_and_a_null_option_that_stays() -> None:
-    # The table again, but the first row is known to be twice as likely: exp(w) = 60 / 20 / 2.
-    features = np.tile(np.array([[1.0], [0.0]], np.float32), (100, 1))
-    groups, known = np.repeat(np.arange(100), 2), np.tile([np.log(2), 0.0], 100)
-    positive = np.zeros(200, bool)
-    positive[0:120:2] = True
-    positive[121:160:2] = True
-    weights, null = fit_logit(features, groups, positive, ridge=1e-6, offset=known)
-    assert weights[0] == pytest.approx(np.log(1.5), abs=0.02)
-    assert null == pytest.approx(0, abs=0.02)
-    assert fit_logit(features, groups, positive, offset=known, fixed_null=1.5)[1] == 1.5
 
 
 def test_the_words_weigh_what_the_rest_does_not_say() -> None:
