@@ -27,7 +27,7 @@ from PIL import Image as Pixels
 from PIL import ImageDraw
 from playwright.sync_api import sync_playwright
 
-from iconotext.report.reading_page import write_page
+from iconotext import save
 from iconotext.types import Document, Image, Link, LinkedDocument, Sentence
 
 FRAME = 1000 / 60
@@ -62,7 +62,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as program:
         path = Path(folder) / "article.html"
-        write_page(article(arguments.pictures, arguments.sentences), path)
+        save(article(arguments.pictures, arguments.sentences), path)
         browser = program.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1280, "height": 860})
         page.goto(path.as_uri())

@@ -108,7 +108,7 @@ class Served:
         if ".." in parts or ".." in PureWindowsPath(path).parts:
             raise OutsideError(f"{path!r}: a path with '..' may lead out of the folder that is served")
         file = self.root
-        for part in parts:
+        for part in parts:  # a link in the middle of the path leads out, too
             file /= part
             if file.is_symlink():
                 raise OutsideError(f"{path!r}: goes through a link, which may lead out of the folder that is served")

@@ -10,7 +10,7 @@ import pytest
 
 from iconotext.report.reading_page import reading_page
 from iconotext.types import LinkedDocument
-from tests.support.browser import Visit
+from tests.support.browser import Visit, note_wrong
 from tests.support.server import Running
 from tests.support.server import article as article
 from tests.support.server import desk as desk
@@ -18,10 +18,10 @@ from tests.support.server import writer as writer
 
 
 class Pages:
-    """Opens reading views and notes what goes wrong in them.
+    """Opens pages of files: ``open_page(linked, width=390, color_scheme="dark")`` the reading view of a document.
 
     Attributes:
-        wrong: Errors on the console, errors of scripts, dialogs, requests to anything but the file itself.
+        wrong: See ``note_wrong``.
     """
 
     def __init__(self, browser: Any, folder: Path) -> None:
@@ -29,42 +29,35 @@ class Pages:
         self._browser, self._folder = browser, folder
         self._contexts: list[Any] = []
 
-    def __call__(self, linked: LinkedDocument, *, width: int = 1440, height: int = 900, **context: Any) -> Any:
+    def __call__(self, linked: LinkedDocument, **look: Any) -> Any:
+        page = self.html(reading_page(linked), **look)
+        page.wait_for_selector("html.js")
+        return page
+
+    def html(self, html: str, **look: Any) -> Any:
+        """Open a page as a file among those of the test."""
         file = self._folder / f"page-{len(self._contexts)}.html"
-        file.write_text(reading_page(linked), encoding="utf-8", newline="")
+        file.write_text(html, encoding="utf-8", newline="")
+        return self.file(file, **look)
+
+    def file(self, file: Path, *, width: int = 1440, height: int = 900, **context: Any) -> Any:
+        """Open a file."""
         options = {"reduced_motion": "reduce", **context}
         self._contexts.append(self._browser.new_context(viewport={"width": width, "height": height}, **options))
-        self._contexts[-1].route("**/*", self._request)
         page = self._contexts[-1].new_page()
-        page.on("console", lambda message: self.wrong.append(f"console: {message.text}"))
-        page.on("pageerror", lambda error: self.wrong.append(f"error: {error}"))
-        page.on("dialog", self._dialog)
+        page.route("http*://**", lambda route: route.abort())
+        note_wrong(page, self.wrong, "file:")
         page.goto(file.as_uri())
-        page.wait_for_selector("html.js")
         return page
 
     def close(self) -> None:
         for context in self._contexts:
             context.close()
 
-    def _dialog(self, dialog: Any) -> None:
-        self.wrong.append("a script of the document ran")
-        dialog.dismiss()
-
-    def _request(self, route: Any) -> None:
-        if route.request.url.startswith(("file:", "data:")):
-            route.continue_()
-        else:
-            self.wrong.append(f"request: {route.request.url}")
-            route.abort()
-
 
 @pytest.fixture
 def open_page(browser: Any, tmp_path: Path) -> Iterator[Pages]:
-    """Open the reading view of a document: ``open_page(linked, width=390, color_scheme="dark")``.
-
-    After the test, no page may have logged an error, raised one, or asked the network for anything.
-    """
+    """Open pages of files; after the test, none may have done anything wrong."""
     pages = Pages(browser, tmp_path)
     yield pages
     pages.close()

@@ -6,11 +6,10 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 
 from iconotext.decide.measured import MEASURED
 from iconotext.types import Image, Sentence
-from tests.support.browser import contrast, luminance, until
+from tests.support.browser import accessible, contrast, luminance, until
 from tests.support.linked import HOSTILE, link, make_linked, photograph
 
 pytestmark = pytest.mark.browser
@@ -125,7 +124,7 @@ def test_a_count_opens_the_further_pictures_of_a_sentence(open_page, width, sche
     more.click()
     assert more.get_attribute("aria-expanded") == "true"
     assert page.locator(".others a:visible").all_inner_texts() == [str(n) for n in range(4, 13)]
-    assert Axe().run(page).violations_count == 0
+    accessible(page)
     page.get_by_role("link", name="Picture 12").click()
     assert focused(page) == "p11"
     more.click()
@@ -140,7 +139,7 @@ def test_contents_are_folded_on_a_telephone(open_page, width, opened):
     page = open_page(make_linked(sentences, [Image("a.jpg", photograph())], [link(1, 0, 0.5)]), width=width)
     entry = page.get_by_role("link", name="Chapter 5")
     assert entry.is_visible() is opened
-    assert Axe().run(page).violations_count == 0
+    accessible(page)
     if not opened:
         page.get_by_text("Contents").click()
     entry.click()
@@ -217,7 +216,7 @@ def test_the_slider_says_how_often_such_links_are_right(open_page, linked):
     slider.fill("57")
     until(page, "document.getElementById('minimum-shown').textContent === '57 %'")
     assert measured.text_content() == MEASURED[4].words
-    assert Axe().run(page).violations_count == 0
+    accessible(page)
 
 
 def test_everything_can_be_done_with_the_keyboard(open_page, linked):

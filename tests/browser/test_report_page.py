@@ -6,11 +6,11 @@ import io
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from PIL import Image
 
 from iconotext.papers.analyses.curves import Curve, write_curves
 from iconotext.report.tables import Drawing, Grid, Note, report_page
+from tests.support.browser import accessible
 
 pytestmark = pytest.mark.browser
 
@@ -37,23 +37,18 @@ def report(tmp_path) -> Path:
 
 
 @pytest.fixture(params=[(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")])
-def look(browser, report, request):
+def look(open_page, report, request):
     """The page, its width and its colour scheme."""
     width, scheme = request.param
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    page = context.new_page()
-    page.goto(report.as_uri())
+    page = open_page.file(report, width=width, color_scheme=scheme)
     page.wait_for_load_state("networkidle")
     page.wait_for_timeout(100)
-    yield page, width, scheme
-    context.close()
+    return page, width, scheme
 
 
 def test_all_that_scrolls_is_reached_and_says_so(look):
     page, width, _ = look
-    found = Axe().run(page)
-    assert found.violations_count == 0, found.generate_report()
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    accessible(page)
     hints = page.eval_on_selector_all(".hint", "all => all.map(e => !e.hidden)")
     wide = page.eval_on_selector_all(".wide", "all => all.map(e => e.scrollWidth > e.clientWidth)")
     assert hints == wide == [True, width == 390, False]

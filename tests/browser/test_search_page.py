@@ -8,12 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from iconotext.errors import OutputError
 from iconotext.library.candidates import Filters
 from iconotext.library.items import Item, Place
 from iconotext.library.search import Query, search
 from iconotext.library.search_page import search_page, write_search_page
 from iconotext.library.settings import LibrarySettings
 from iconotext.library.store import create_library
+from iconotext.plain_text import encodable
 from iconotext.types import LinkedSentence
 from tests.support.library import RELATIONS, Colours, Relations, paint
 from tests.support.linked import HOSTILE
@@ -21,7 +23,7 @@ from tests.support.linked import HOSTILE
 pytestmark = pytest.mark.browser
 
 
-def page_of(folder: Path, query: Query, text: str = "A quiet morning at the lake.") -> str:
+def page_of(folder: Path, query: Query, text: str) -> str:
     library = create_library(folder / "lib", LibrarySettings("m", "colours", 3, "relations-1", RELATIONS))
     items = []
     for number, size in enumerate([(400, 300), (300, 420), (600, 150)]):
@@ -50,32 +52,17 @@ def page_of(folder: Path, query: Query, text: str = "A quiet morning at the lake
 
 
 @pytest.fixture
-def shown(browser, tmp_path):
-    """Open a page off the network; afterwards nothing may have gone wrong."""
-    wrong: list[str] = []
-    contexts = []
+def shown(open_page, tmp_path):
+    """Open the results of a query; the documents say a text."""
 
-    def show(html: str, *, width: int = 1200, **context):
-        file = tmp_path / "found.html"
-        file.write_text(html, encoding="utf-8")
-        contexts.append(browser.new_context(viewport={"width": width, "height": 900}, **context))
-        page = contexts[-1].new_page()
-        page.on("console", lambda message: wrong.append(message.text))
-        page.on("dialog", lambda dialog: wrong.append("a script ran"))
-        page.on("request", lambda r: None if r.url.startswith(("file:", "data:")) else wrong.append(r.url))
-        page.goto(file.as_uri())
-        return page
+    def show(query: Query, text: str = "A quiet morning at the lake.", **look):
+        return open_page.html(page_of(tmp_path, query, text), **{"width": 1200, **look})
 
-    yield show
-    for context in contexts:
-        context.close()
-    assert wrong == []
+    return show
 
 
-def test_pictures_captions_relations_and_what_was_asked(tmp_path, shown):
-    page = shown(
-        page_of(tmp_path, Query("green lake", relation="Story", filters=Filters(since=datetime(2020, 1, 1))), "A")
-    )
+def test_pictures_captions_relations_and_what_was_asked(shown):
+    page = shown(Query("green lake", relation="Story", filters=Filters(since=datetime(2020, 1, 1))), "A")
     assert page.inner_text("h1") == "green lake"
     head = page.inner_text("header")
     assert "wanted: story (the text gives the story" in head
@@ -92,7 +79,7 @@ def test_pictures_captions_relations_and_what_was_asked(tmp_path, shown):
 
 
 def test_pictures_within_documents_and_pictures_that_are_gone(tmp_path, shown):
-    page = shown(page_of(tmp_path, Query("green")))
+    page = shown(Query("green"))
     texts = [card.inner_text() for card in page.query_selector_all(".cards > li")]
     assert len(texts) == 5
     assert "report.docx#image-5" in texts[3]
@@ -101,8 +88,8 @@ def test_pictures_within_documents_and_pictures_that_are_gone(tmp_path, shown):
     assert page.eval_on_selector_all("img", "all => all.every(i => i.naturalWidth > 0)")
 
 
-def test_how_well_each_matches_and_no_relation_that_nobody_asked_for(tmp_path, shown):
-    page = shown(page_of(tmp_path, Query("green morning")))
+def test_how_well_each_matches_and_no_relation_that_nobody_asked_for(shown):
+    page = shown(Query("green morning"))
     first = page.query_selector(".cards > li").inner_text()
     assert "strong match picture" in first
     assert "words: morning" in first
@@ -116,14 +103,14 @@ def test_how_well_each_matches_and_no_relation_that_nobody_asked_for(tmp_path, s
     assert taken == {"0.": True, "1.": False, "2.": True, "docx": False}
 
 
-def test_a_question_without_a_good_match_says_so(tmp_path, shown):
-    page = shown(page_of(tmp_path, Query("red red"), "A"))
+def test_a_question_without_a_good_match_says_so(shown):
+    page = shown(Query("red red"), "A")
     assert "No picture matches well. The nearest:" in page.inner_text("main")
     assert len(page.query_selector_all(".cards > li")) == 3
 
 
 def test_a_picture_enlarges_and_links_to_its_file_and_its_document(tmp_path, shown):
-    page = shown(page_of(tmp_path, Query("green")), width=1000)
+    page = shown(Query("green"), width=1000)
     card = page.query_selector(".cards > li")
     assert page.eval_on_selector(".name", "a => a.href") == (tmp_path / "0.png").as_uri()
     assert page.eval_on_selector(".foot a", "a => a.href") == (tmp_path / "tour.md").as_uri()
@@ -136,8 +123,8 @@ def test_a_picture_enlarges_and_links_to_its_file_and_its_document(tmp_path, sho
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [320, 390, 768, 1440])
-def test_nothing_is_wider_than_the_window(tmp_path, shown, width, scheme):
-    page = shown(page_of(tmp_path, Query("green " * 30), "x" * 400), width=width, color_scheme=scheme)
+def test_nothing_is_wider_than_the_window(shown, width, scheme):
+    page = shown(Query("green " * 30), "x" * 400, width=width, color_scheme=scheme)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     colours = page.evaluate("[getComputedStyle(document.body).color, getComputedStyle(document.body).backgroundColor]")
     light = [sum(int(part) for part in c[4:-1].split(",")) for c in colours]
@@ -145,19 +132,15 @@ def test_nothing_is_wider_than_the_window(tmp_path, shown, width, scheme):
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_texts_from_documents_stay_texts(tmp_path, shown, text):
-    from iconotext.plain_text import encodable
-
-    page = shown(page_of(tmp_path, Query(encodable(text) + "?", anyway=True), encodable(text)))
+def test_texts_from_documents_stay_texts(shown, text):
+    page = shown(Query(encodable(text) + "?", anyway=True), encodable(text))
     assert page.evaluate("document.scripts.length") == 0
     assert len(page.query_selector_all(".cards > li")) == 5
 
 
 def test_no_results_and_a_page_is_not_overwritten(tmp_path, shown):
-    from iconotext.errors import OutputError
-
     nowhere = Query("green", filters=Filters(folder="/nowhere"))
-    page = shown(page_of(tmp_path, nowhere))
+    page = shown(nowhere)
     assert "No picture satisfies the filters." in page.inner_text("main")
     library = create_library(tmp_path / "other", LibrarySettings("m", "colours", 3))
     write_search_page(tmp_path / "new.html", library, nowhere, [])

@@ -33,6 +33,21 @@ def running(tmp_path_factory, article):
         yield made, root
 
 
+def reviewing(visit, running, reviewer: str):
+    """A visit to the review of a collection that is opened for it, and its address for programs."""
+    made = running[0].open("trip")
+    came = visit(running[0])
+    came.go(f"/collections/{made['id']}/review")
+    begin(came.page, reviewer)
+    return came, f"/v1/collections/{made['id']}"
+
+
+def begin(page, reviewer: str = "Ada") -> None:
+    page.fill("#reviewer", reviewer)
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#judge:not([hidden]) .marked")
+
+
 def test_drop_a_folder_and_read_it(visit, running):
     came = visit(running[0])
     came.accessible()
@@ -104,14 +119,8 @@ def test_open_a_path_and_be_told_of_a_wrong_one(visit, running):
 
 
 def test_review_undo_export_evaluate(visit, running, tmp_path):
-    server, _ = running
-    made = server.open("trip")
-    came = visit(running[0])
+    came, home = reviewing(visit, running, "Ada")
     page = came.page
-    page.goto(f"{came.home}/collections/{made['id']}/review")
-    page.fill("#reviewer", "Ada")
-    page.keyboard.press("Enter")
-    page.wait_for_selector("#judge:not([hidden])")
     came.accessible()
     page.keyboard.press("Enter")  # one action for the likeliest
     page.wait_for_selector("text=1 of 2 pictures judged")
@@ -129,20 +138,16 @@ def test_review_undo_export_evaluate(visit, running, tmp_path):
         packed.extractall(tmp_path)
     done = program.run("evaluate", "default", tmp_path / "corpus.jsonl", "--json")
     assert json.loads(done.stdout)["documents"] == 1
-    verdicts = server.ask("GET", f"/v1/collections/{made['id']}/review").json["pictures"]
+    verdicts = running[0].ask("GET", f"{home}/review").json["pictures"]
     assert all(picture["verdicts"]["Ada"] == [picture["best"]] for picture in verdicts)
 
 
 def test_two_windows_of_one_reviewer_are_told_of_each_others_answers(visit, running):
-    server, _ = running
-    made = server.open("trip")
-    windows = [visit(server), visit(server)]
-    for came in windows:
-        came.page.goto(f"{came.home}/collections/{made['id']}/review")
-        came.page.fill("#reviewer", "Dora")
-        came.page.keyboard.press("Enter")
-        came.page.wait_for_selector(".marked")
-    one, other = (came.page for came in windows)
+    first, home = reviewing(visit, running, "Dora")
+    second = visit(running[0])
+    second.go(f"{home.removeprefix('/v1')}/review")
+    begin(second.page, "Dora")
+    one, other = first.page, second.page
     name = one.inner_text("#picture-name")
     assert other.inner_text("#picture-name") == name
     one.keyboard.press("Enter")
@@ -154,8 +159,8 @@ def test_two_windows_of_one_reviewer_are_told_of_each_others_answers(visit, runn
     other.wait_for_selector("text=/^Not saved: Dora has answered picture [12] in another window: sentence/")
     other.wait_for_selector("text=/^Your answer: sentence [0-9]+[.]$/")
     assert other.inner_text("#picture-name") == name  # with the answer that was given meanwhile
-    assert [problem for problem in windows[1].wrong if "409 (Conflict)" not in problem] == []
-    windows[1].wrong.clear()  # the browser says that an answer was refused
+    assert [problem for problem in second.wrong if "409 (Conflict)" not in problem] == []
+    second.wrong.clear()  # the browser says that an answer was refused
     other.keyboard.press("0")  # now it is meant
     one.wait_for_selector("text=/^Dora in another window: picture [12], none of its sentences[.]$/")
     other.wait_for_selector("text=/^Saved: picture [12] belongs to none[.]$/")
@@ -168,14 +173,7 @@ def test_two_windows_of_one_reviewer_are_told_of_each_others_answers(visit, runn
 
 
 def test_what_was_done_is_said_when_the_next_key_is_taken(visit, running):
-    server, _ = running
-    made = server.open("trip")
-    came = visit(server)
-    page = came.page
-    page.goto(f"{came.home}/collections/{made['id']}/review")
-    page.fill("#reviewer", "Eve")
-    page.keyboard.press("Enter")
-    page.wait_for_selector(".marked")
+    page = reviewing(visit, running, "Eve")[0].page
     page.keyboard.press("Enter")
     page.wait_for_selector("text=1 of 2 pictures judged")
     page.wait_for_selector("text=/^Saved: picture/")
@@ -191,28 +189,20 @@ def test_what_was_done_is_said_when_the_next_key_is_taken(visit, running):
 
 
 def test_any_sentence_is_marked_with_the_arrows_and_kept(visit, running):
-    server, _ = running
-    made = server.open("trip")
-    came = visit(running[0])
-    came.page.goto(f"{came.home}/collections/{made['id']}/review")
-    came.page.fill("#reviewer", "Bob")
-    came.page.keyboard.press("Enter")
-    came.page.wait_for_selector(".marked")
+    came, home = reviewing(visit, running, "Bob")
     marked = int(came.page.get_attribute(".marked", "data-n") or -1)
     came.page.keyboard.press("ArrowDown")
     came.page.keyboard.press("Enter")
     came.page.wait_for_selector("text=1 of 2 pictures judged")
-    review = server.ask("GET", f"/v1/collections/{made['id']}/review").json
+    review = running[0].ask("GET", f"{home}/review").json
     assert [p["verdicts"]["Bob"] for p in review["pictures"] if p["verdicts"]] == [[marked + 1]]
 
 
 def test_evidence_and_selection_are_switched_with_the_keyboard(visit, running):
-    server, _ = running
-    made = server.open("trip")
-    document = made["documents"][0]["id"]
+    document = running[0].open("trip")["documents"][0]["id"]
     came = visit(running[0])
     page = came.page
-    page.goto(f"{came.home}/documents/{document}")
+    came.go(f"/documents/{document}")
     page.wait_for_selector("html.js")
     page.focus(".settings summary")
     page.keyboard.press("Enter")
@@ -234,14 +224,8 @@ def test_evidence_and_selection_are_switched_with_the_keyboard(visit, running):
 
 
 def test_a_picture_of_several_sentences_is_told_with_the_keyboard(visit, running):
-    server, _ = running
-    made = server.open("trip")
-    came = visit(running[0])
+    came, home = reviewing(visit, running, "Cy")
     page = came.page
-    page.goto(f"{came.home}/collections/{made['id']}/review")
-    page.fill("#reviewer", "Cy")
-    page.keyboard.press("Enter")
-    page.wait_for_selector(".marked")
 
     def candidates():
         return [
@@ -265,7 +249,7 @@ def test_a_picture_of_several_sentences_is_told_with_the_keyboard(visit, running
     page.keyboard.press("Shift+Digit4")  # not, after all
     page.click("#take")
     page.wait_for_selector("text=2 of 2 pictures judged")
-    review = server.ask("GET", f"/v1/collections/{made['id']}/review").json
+    review = running[0].ask("GET", f"{home}/review").json
     said = sorted(p["verdicts"]["Cy"] for p in review["pictures"])
     assert said == sorted([sorted([first[0], first[2]]), sorted(second[:2])])
     assert page.locator("text=Take it for Label Studio").count() == 1
@@ -283,8 +267,7 @@ def test_a_wrong_link_is_corrected_where_it_is_seen(visit, running):
     page.focus("text=Correct")
     page.keyboard.press("Enter")
     page.wait_for_url("**/review?document=*&picture=1")
-    page.fill("#reviewer", "ANNA")
-    page.keyboard.press("Enter")
+    begin(page, "ANNA")
     page.wait_for_selector("#picture-name >> text=Picture 2")
     # It stands behind the tram's sentences, before the last one of the text.
     assert page.locator(".here").evaluate("e => e.nextElementSibling.querySelector('[data-n]').dataset.n") == "4"
@@ -355,12 +338,10 @@ def test_a_hostile_document_runs_nothing(visit, running):
     found = server.linked(made["id"])
     came = visit(running[0])
     came.page.wait_for_selector(".card:first-child h2 a")
-    came.page.goto(f"{came.home}/documents/{found['documents'][0]['id']}")
+    came.go(f"/documents/{found['documents'][0]['id']}")
     came.page.wait_for_selector("html.js")
-    came.page.goto(f"{came.home}/collections/{made['id']}/review")
-    came.page.fill("#reviewer", "<img src=x onerror=alert(7)>")
-    came.page.keyboard.press("Enter")
-    came.page.wait_for_selector("#judge:not([hidden])")
+    came.go(f"/collections/{made['id']}/review")
+    begin(came.page, "<img src=x onerror=alert(7)>")
     came.page.keyboard.press("1")
     came.page.wait_for_selector("text=of 1 picture judged")
 
@@ -368,12 +349,6 @@ def test_a_hostile_document_runs_nothing(visit, running):
 def test_every_page_is_accessible(visit, running):
     server, _ = running
     made = server.open("trip")
-
-    def begin(page):
-        page.fill("#reviewer", "Ada")
-        page.keyboard.press("Enter")
-        page.wait_for_selector("#judge:not([hidden])")
-
     accessible_in_every_look(visit, server, "/", lambda page: page.wait_for_selector(".card"))
     view = f"/documents/{made['documents'][0]['id']}"
     accessible_in_every_look(visit, server, view, lambda page: page.wait_for_selector("html.js"))

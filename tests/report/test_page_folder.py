@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from lxml import html
 
+from iconotext import save
 from iconotext.errors import DocumentError, OutputError
 from iconotext.read import Failure
 from iconotext.report.page import is_untouched
@@ -23,7 +24,6 @@ from iconotext.report.page_folder import (
     index_page,
     page_name,
 )
-from iconotext.report.reading_page import write_page
 from iconotext.report.terminal import count
 from iconotext.types import Document, LinkedDocument
 from tests.support.linked import photograph
@@ -195,7 +195,7 @@ def test_longer_names_go_before_numbers():
 
 def test_a_page_knows_whether_it_was_changed(linked, tmp_path):
     page = tmp_path / "a.html"
-    write_page(linked, page)
+    save(linked, page)
     data = page.read_bytes()
     assert is_untouched(page)
     for changed in (data + b" ", data.replace(b"cat", b"dog", 1), data[:-1], data.replace(b"sha256", b"sha257"), b""):

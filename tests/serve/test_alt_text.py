@@ -9,7 +9,7 @@ import pytest
 
 from tests.support import program
 from tests.support.captioner import completion, failure, serving
-from tests.support.server import WITHOUT_ALT, Running, described, drawn, dropped, say, wait_for, write_article
+from tests.support.server import ARTICLE, WITHOUT_ALT, Running, described, drawn, dropped, say, wait_for, write_article
 
 pytestmark = pytest.mark.slow
 
@@ -18,6 +18,25 @@ pytestmark = pytest.mark.slow
 def folder(tmp_path):
     write_article(tmp_path / "trip")
     return tmp_path / "trip"
+
+
+def opened(writer, path):
+    """The collection and the document of an article that lies in a folder below the root."""
+    made = writer.open(path.parent.name)
+    return made["id"], made["documents"][0]["id"]
+
+
+def changed_file(server, collection, name):
+    """The text of the only document in the zip of changed files."""
+    answer = server.ask("GET", f"/v1/collections/{collection}/alt-text/files")
+    assert answer.headers["content-type"] == "application/zip"
+    with zipfile.ZipFile(io.BytesIO(answer.body)) as packed:
+        assert packed.namelist() == [name]
+        return packed.read(name).decode()
+
+
+def write(writer, document):
+    return writer.ask("POST", f"/v1/documents/{document}/alt-text/write")
 
 
 def test_it_finds_what_the_command_finds(writer, folder):
@@ -48,13 +67,9 @@ def test_what_was_dropped_becomes_a_zip_with_nothing_else_changed(writer, folder
     assert say(writer, document, bridge["key"], None) == 201
     (row,) = writer.ask("GET", home).json["documents"]
     assert (row["wanted"], row["said"], row["accepted"]) == (2, 2, 2)
-    answer = writer.ask("GET", f"{home}/files")
-    assert answer.headers["content-type"] == "application/zip"
-    with zipfile.ZipFile(io.BytesIO(answer.body)) as packed:
-        assert packed.namelist() == ["trip/article.md"]
-        changed = packed.read("trip/article.md").decode()
-    assert changed == WITHOUT_ALT.replace("![](", "![A red tram](").replace("![IMG_0042]", "![Boats in \\[snow\\]]")
-    assert writer.ask("POST", f"/v1/documents/{document}/alt-text/write").status == 403
+    expected = WITHOUT_ALT.replace("![](", "![A red tram](").replace("![IMG_0042]", "![Boats in \\[snow\\]]")
+    assert changed_file(writer, collection, "trip/article.md") == expected
+    assert write(writer, document).status == 403
     assert (writer.data / "dropped" / collection / "trip" / "article.md").read_text() == WITHOUT_ALT
     wait_for(lambda: not list((writer.data / "exports").iterdir()))
 
@@ -84,7 +99,7 @@ def test_a_picture_is_marked_as_decoration(writer, desk):
     assert (boat["missing"], boat["decorative"]) == (True, False)
     assert say(writer, document, boat["key"], "") == 201
     assert [one["said"] for one in described(writer, document)["pictures"]] == ["text", "nothing"]
-    assert writer.ask("POST", f"/v1/documents/{document}/alt-text/write").json == {"written": 1, "problems": []}
+    assert write(writer, document).json == {"written": 1, "problems": []}
     assert path.read_text().startswith(
         '<title>Trip</title><p>Some boats.</p><img alt="" role="presentation" src=\'boat.png\'>'
     )
@@ -94,14 +109,17 @@ def test_a_picture_is_marked_as_decoration(writer, desk):
     # Of Markdown's own pictures nothing can say so.
     document = documents["article.md"]
     assert say(writer, document, described(writer, document)["pictures"][0]["key"], "") == 201
-    done = writer.ask("POST", f"/v1/documents/{document}/alt-text/write").json
+    done = write(writer, document).json
     assert done["written"] == 0
     assert "only a tag <img> without a role can mark a picture as decoration" in done["problems"][0]
 
 
 def test_what_is_wrong_is_refused(writer, folder):
     _, document = dropped(writer, folder)
-    key = described(writer, document)["pictures"][0]["key"]
+    found = described(writer, document)
+    key = found["pictures"][0]["key"]
+    assert found["captioner"] is None
+    assert writer.ask("POST", f"/v1/documents/{document}/alt-text/draft", {"key": key}).status == 404
     assert say(writer, document, key, " \n ") == 422
     assert say(writer, document, key, "x" * 2001) == 422
     assert say(writer, document, "no-such-picture", "x") == 404
@@ -112,12 +130,12 @@ def test_what_is_wrong_is_refused(writer, folder):
 
 def test_texts_are_written_below_the_root_in_one_step(writer, desk):
     path = write_article(desk / "written", text=WITHOUT_ALT.replace("\n", "\r\n"))
-    made = writer.open("written")
-    document = made["documents"][0]["id"]
+    collection, document = opened(writer, path)
     tram, boat, _ = described(writer, document)["pictures"]
     say(writer, document, boat["key"], "Boats in snow")
-    say(writer, document, tram["key"], "A tram")
-    answer = writer.ask("POST", f"/v1/documents/{document}/alt-text/write")
+    for text in ("A bus", "A tram"):
+        say(writer, document, tram["key"], text)
+    answer = write(writer, document)
     assert answer.json == {"written": 2, "problems": []}
     expected = WITHOUT_ALT.replace("![](", "![A tram](").replace("IMG_0042", "Boats in snow").replace("\n", "\r\n")
     assert path.read_bytes() == expected.encode()
@@ -126,61 +144,48 @@ def test_texts_are_written_below_the_root_in_one_step(writer, desk):
     after = described(writer, document)
     assert [one["said"] for one in after["pictures"]] == ["written", "written", "nothing"]
     assert [one["findings"] for one in after["pictures"]] == [[], [], []]
-    assert writer.ask("POST", f"/v1/documents/{document}/alt-text/write").status == 409
-    assert writer.ask("POST", f"/v1/collections/{made['id']}/alt-text/undo").json["document"] is None
-
-
-def test_what_was_said_before_a_text_that_is_in_the_file_is_not_taken_back(writer, desk):
-    write_article(desk / "twice")
-    made = writer.open("twice")
-    document = made["documents"][0]["id"]
-    tram = described(writer, document)["pictures"][0]
-    for text in ("A bus", "A tram"):
-        say(writer, document, tram["key"], text)
-    assert writer.ask("POST", f"/v1/documents/{document}/alt-text/write").status == 200
-    assert writer.ask("POST", f"/v1/collections/{made['id']}/alt-text/undo").json["document"] is None
+    assert write(writer, document).status == 409
+    # What was said before a text that is in the file is not taken back either.
+    assert writer.ask("POST", f"/v1/collections/{collection}/alt-text/undo").json["document"] is None
 
 
 def test_a_text_that_the_author_wrote_or_whose_picture_is_gone_waits_no_more(writer, desk):
     path = write_article(desk / "author")
-    made = writer.open("author")
-    document = made["documents"][0]["id"]
+    collection, document = opened(writer, path)
     tram, boat, _ = described(writer, document)["pictures"]
     say(writer, document, tram["key"], "A tram")
     say(writer, document, boat["key"], "Boats in snow")
     path.write_text(WITHOUT_ALT.replace("![](", "![A tram](").replace("![IMG_0042](boat.png)", ""))
     wait_for(lambda: len(described(writer, document)["pictures"]) == 2)
     assert described(writer, document)["accepted"] == 0
-    (counted,) = writer.ask("GET", f"/v1/collections/{made['id']}/alt-text").json["documents"]
+    (counted,) = writer.ask("GET", f"/v1/collections/{collection}/alt-text").json["documents"]
     assert counted["accepted"] == 0
 
 
 def test_nothing_is_written_into_a_file_that_changed_since(writer, desk):
     path = write_article(desk / "changed")
-    made = writer.open("changed")
-    document = made["documents"][0]["id"]
+    collection, document = opened(writer, path)
     tram = described(writer, document)["pictures"][0]
     say(writer, document, tram["key"], "A tram")
     changed = WITHOUT_ALT.replace("all winter", "all year")
     path.write_text(changed)
-    answer = writer.ask("POST", f"/v1/documents/{document}/alt-text/write")
+    answer = write(writer, document)
     assert answer.status == 409
     assert "has changed since it was read" in answer.json["detail"]
     assert str(desk) not in answer.json["detail"]
     assert path.read_text() == changed
-    writer.linked(made["id"])  # as it is now; the text that was accepted is still there
-    wait_for(lambda: writer.ask("POST", f"/v1/documents/{document}/alt-text/write").status == 200)
+    writer.linked(collection)  # as it is now; the text that was accepted is still there
+    wait_for(lambda: write(writer, document).status == 200)
     assert path.read_text() == changed.replace("![](", "![A tram](")
 
 
 def test_what_cannot_be_written_is_told_and_the_rest_is(writer, desk):
     path = write_article(desk / "part", text=WITHOUT_ALT.replace("![IMG_0042](", "![boat][](") + "\n[boat]: boat.png\n")
-    made = writer.open("part")
-    document = made["documents"][0]["id"]
+    _, document = opened(writer, path)
     tram, boat, _ = described(writer, document)["pictures"]
     say(writer, document, tram["key"], "A tram")
     say(writer, document, boat["key"], "Boats in snow")
-    done = writer.ask("POST", f"/v1/documents/{document}/alt-text/write").json
+    done = write(writer, document).json
     assert done["written"] == 1
     assert len(done["problems"]) == 1
     assert done["problems"][0].startswith("Picture 2: 1 picture (boat.png) cannot be given an alternative text")
@@ -188,18 +193,14 @@ def test_what_cannot_be_written_is_told_and_the_rest_is(writer, desk):
     assert "![boat][]" in path.read_text()
 
 
-def test_without_the_option_nothing_below_the_root_is_written(tmp_path):
-    path = write_article(tmp_path / "root")
-    running = Running(tmp_path / "data", "--root", str(tmp_path / "root"))
-    made = running.open("article.md")
-    document = made["documents"][0]["id"]
-    say(running, document, described(running, document)["pictures"][0]["key"], "A tram")
-    assert running.ask("GET", f"/v1/collections/{made['id']}/alt-text").json["writes"] is False
-    assert running.ask("POST", f"/v1/documents/{document}/alt-text/write").status == 403
-    with zipfile.ZipFile(io.BytesIO(running.ask("GET", f"/v1/collections/{made['id']}/alt-text/files").body)) as packed:
-        assert packed.read("article.md").decode() == WITHOUT_ALT.replace("![](", "![A tram](")
-    assert path.read_text() == WITHOUT_ALT
-    running.close()
+def test_without_the_option_nothing_below_the_root_is_written(server, root):
+    collection, document = opened(server, root / "trip" / "article.md")
+    say(server, document, described(server, document)["pictures"][0]["key"], "A boat")
+    assert server.ask("GET", f"/v1/collections/{collection}/alt-text").json["writes"] is False
+    assert write(server, document).status == 403
+    assert changed_file(server, collection, "article.md") == ARTICLE.replace("![A red boat]", "![A boat]")
+    assert (root / "trip" / "article.md").read_text() == ARTICLE
+    server.ask("DELETE", f"/v1/collections/{collection}")
 
 
 def test_formats_that_are_not_checked_say_so(writer):
@@ -227,11 +228,8 @@ def test_a_menu_of_a_web_page_is_told_apart_from_its_text(writer, tmp_path):
     (one,) = found["pictures"]
     assert one["findings"][0]["rule"] == "alt-missing"
     say(writer, document, one["key"], 'A "red" boat')
-    answer = writer.ask("GET", f"/v1/collections/{made['id']}/alt-text/files")
-    with zipfile.ZipFile(io.BytesIO(answer.body)) as packed:
-        assert packed.read("x/a.html").decode() == page.replace(
-            "<img src=a.png", '<img alt="A &quot;red&quot; boat" src=a.png'
-        )
+    expected = page.replace("<img src=a.png", '<img alt="A &quot;red&quot; boat" src=a.png')
+    assert changed_file(writer, made["id"], "x/a.html") == expected
 
 
 @pytest.fixture
@@ -285,11 +283,3 @@ def test_what_the_command_asked_is_not_asked_again(asking, vision, folder):
     said = asking.ask("POST", f"/v1/documents/{document}/alt-text/draft", {"key": key}).json
     assert f'"text": "{said["text"]}"' in drafted
     assert len(vision.asked) == 1
-
-
-def test_without_a_captioner_there_is_none_to_ask(writer, folder):
-    _, document = dropped(writer, folder)
-    found = described(writer, document)
-    assert found["captioner"] is None
-    key = found["pictures"][0]["key"]
-    assert writer.ask("POST", f"/v1/documents/{document}/alt-text/draft", {"key": key}).status == 404

@@ -15,7 +15,6 @@ from starlette.testclient import TestClient
 from iconotext.errors import DocumentError
 from iconotext.serve.app import listen, make_app, open_data
 from iconotext.serve.collections import sent_once
-from iconotext.serve.events import Events
 from iconotext.serve.guard import Access
 from iconotext.serve.jobs import Jobs
 from iconotext.serve.pool import BusyError
@@ -56,7 +55,7 @@ def asked(tmp_path):
     chosen = ServeSettings(data=tmp_path / "data")
     with open_data(chosen) as store:
         pool = MadeUp(Reply(b"[]", 2, 5))
-        jobs = Jobs(store, pool, chosen, Events())
+        jobs = Jobs(store, pool, chosen)
         app = make_app(chosen, Access(store, chosen.port, chosen.data), jobs)
         key = {"authorization": f"Bearer {(chosen.data / 'key').read_text().strip()}"}
         client = TestClient(app, "http://localhost", headers=key)

@@ -16,7 +16,6 @@ from iconotext.alt_text.captioner import Captioner, CaptionerSettings
 from iconotext.cli.app import app as command
 from iconotext.serve import work
 from iconotext.serve.app import make_app, open_data
-from iconotext.serve.events import Events
 from iconotext.serve.guard import Access
 from iconotext.serve.jobs import Jobs
 from iconotext.serve.pool import Pool
@@ -55,7 +54,7 @@ def served(captioner: Captioner | None = None, **given: Any) -> Iterator[schemat
     chosen = ServeSettings(allow=("testserver",), max_seconds=600, **given)
     with open_data(chosen) as store:
         pool = Pool(1, work.prepare, "default")
-        jobs = Jobs(store, pool, chosen, Events(), captioner)
+        jobs = Jobs(store, pool, chosen, captioner)
         app = make_app(chosen, Access(store, chosen.port, chosen.data), jobs)
         key = {"Authorization": f"Bearer {(chosen.data / 'key').read_text().strip()}"}
         schema = schemathesis.openapi.from_asgi("/openapi.json", app, headers=key)

@@ -61,7 +61,7 @@ class Asked:
             "method": method,
             "path": path,
             "query_string": query.encode(),
-            "headers": [(name.encode(), value.encode()) for name, value in given.items() if value is not None],
+            "headers": [(name.encode(), value.encode("latin-1")) for name, value in given.items() if value is not None],
         }
         awaited(self.guard, scope, receive, send)
         return sent[0]["status"], {k.decode(): v.decode() for k, v in sent[0]["headers"]}, sent[-1].get("body")
@@ -75,7 +75,8 @@ def asked(tmp_path):
 @pytest.mark.parametrize(
     "host",
     ["evil.example", "evil.example:8017", "127.0.0.1.evil.example", "localhost.evil.example:8017", "127.0.0.1@evil.example",
-     "169.254.169.254", "10.0.0.1:8017", "", None, "127.0.0.1, evil.example", "[::1", "2130706433", "evil.example#127.0.0.1"],
+     "169.254.169.254", "10.0.0.1:8017", "", None, "127.0.0.1, evil.example", "[", "[::1", "2130706433", "evil.example#127.0.0.1",
+     "\xff", "²7.0.0.1"],
 )  # fmt: skip
 def test_a_name_that_is_not_ours_is_refused_whoever_asks(asked, host):
     status, _, _ = asked(host=host, **asked.key)
@@ -112,6 +113,12 @@ def test_an_address_that_lets_others_in_needs_names():
         {"origin": "http://evil.example"},
         {"origin": "null"},
         {"origin": "http://["},
+        {"origin": "http://[::1"},
+        {"origin": ""},
+        {"origin": "://"},
+        {"origin": "http://evil@127.0.0.1:8017"},
+        {"origin": "http://a\xbc"},
+        {"origin": "127.0.0.1:8017"},
         {"origin": "http://127.0.0.1:9999"},
         {"origin": "http://127.0.0.1:8017.evil.example"},
         {"origin": "http://evil.example", "sec_fetch_site": "same-origin"},

@@ -66,28 +66,16 @@ def test_paths_that_lead_nowhere_are_not_there(server, path):
 
 
 @pytest.mark.parametrize(
-    ("host", "status"),
-    [
-        ("", 400),
-        (HOST + "Host: evil.example\r\n", 400),
-        *(
-            (f"Host: {name}\r\n", 421)
-            for name in ("evil.example", "[", "[::1", "127.0.0.1@evil", "\xff", "", "²7.0.0.1")
-        ),
-    ],
+    ("host", "status"), [("", 400), (HOST + "Host: evil.example\r\n", 400), ("Host: \xff\r\n", 421)]
 )
-def test_other_names_are_refused(server, host, status):
+def test_requests_without_a_name_or_with_another_one_are_refused(server, host, status):
     assert asked(server, request(server, "GET /v1/collections", host=host))[0] == status
 
 
-@pytest.mark.parametrize(
-    "origin",
-    ["http://[", "http://[::1", "null", "", "://", "http://evil@127.0.0.1", "http://a\xbc", "127.0.0.1", "\xff"],
-)
-def test_other_origins_are_refused(server, origin):
-    assert asked(server, request(server, "GET /v1/collections", f"Origin: {origin}\r\n"))[0] == 403
-    twice = f"Origin: http://127.0.0.1\r\nOrigin: {origin}\r\n"
-    assert asked(server, request(server, "GET /v1/collections", twice))[0] == 403
+def test_of_two_origins_none_hides_the_other(server):
+    ours, evil = (f"Origin: http://{name}\r\n" for name in ("127.0.0.1", "evil.example"))
+    for headers in (ours + evil, evil + ours, ours + "Origin: \xff\r\n"):
+        assert asked(server, request(server, "GET /v1/collections", headers))[0] == 403
 
 
 @pytest.mark.parametrize(

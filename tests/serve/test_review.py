@@ -152,26 +152,37 @@ def test_where_nothing_is_decided_there_is_no_corpus_and_it_is_said_why(server, 
         )
 
 
-def test_what_was_said_of_several_documents_is_taken_as_corpora(server, article, tmp_path):
+def test_verdicts_are_taken_as_a_corpus_and_as_tasks_that_say_the_same(server, article, tmp_path):
     files = dict.fromkeys(("a/one.md", "b/one.md", "b/two.md", "Why %3F.md"), article["trip/article.md"])
     for folder in ("a/", "b/", ""):
         files |= {f"{folder}{name}": article[f"trip/{name}"] for name in ("red.png", "green.png")}
     made = server.linked(server.send(files).json["id"])
-    home = f"/v1/collections/{made['id']}"
-    for number, one in enumerate(made["documents"]):
-        said = server.ask("GET", f"/v1/documents/{one['id']}/review").json
-        answer = {**verdict(one["id"], number % 2, number), "digest": said["digest"]}
-        assert server.ask("POST", f"{home}/verdicts", answer).status == 201
-    with zipfile.ZipFile(io.BytesIO(server.ask("GET", f"{home}/corpus").body)) as packed:
+    home, documents = f"/v1/collections/{made['id']}", made["documents"]
+    # Both pictures of the first document, one of them of two sentences; one of each other, that of the second of none.
+    said = [(0, 0, 1), (0, 1, 2, 3), (1, 1), (2, 0, 4), (3, 1, 2)]
+    for number, *answer in said:
+        digest = server.ask("GET", f"/v1/documents/{documents[number]['id']}/review").json["digest"]
+        body = verdict(documents[number]["id"], *answer) | {"digest": digest}
+        assert server.ask("POST", f"{home}/verdicts", body).status == 201
+    answer = server.ask("GET", f"{home}/corpus")
+    assert answer.headers["content-type"] == "application/zip"
+    with zipfile.ZipFile(io.BytesIO(answer.body)) as packed:
         packed.extractall(tmp_path)
-    (tmp_path / "tasks.json").write_bytes(server.ask("GET", f"{home}/label-studio").body)
-    source, output = tmp_path / "tasks.json", tmp_path / "tasks.jsonl"
-    program.run("corpus", "build", "label-studio", "--source", source, "--output", output)
-    links = []
-    for corpus in (tmp_path / "corpus.jsonl", output):
-        assert "4 documents, nothing wrong" in program.run("corpus", "check", corpus).stdout
-        links.append([json.loads(line)["links"] for line in corpus.read_text().splitlines()])
-    assert links == [[[[n, 0]] for n in range(4)]] * 2
+    answer = server.ask("GET", f"{home}/label-studio")
+    assert answer.headers["content-type"] == "application/json"
+    assert [len(task["data"]["pictures"]) for task in answer.json] == [2, 1, 1, 1]  # those that were judged
+    assert [r for r in answer.json[0]["predictions"][0]["result"] if r["type"] == "relation"]
+    (tmp_path / "tasks.json").write_bytes(answer.body)
+    corpus, gold = tmp_path / "corpus.jsonl", tmp_path / "gold.jsonl"
+    program.run("corpus", "build", "label-studio", "--source", tmp_path / "tasks.json", "--output", gold)
+    for file in (corpus, gold):
+        assert "4 documents, nothing wrong" in program.run("corpus", "check", file).stdout
+        rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+        assert [row["links"] for row in rows] == [[[1, 0], [2, 1], [3, 1]], [], [[4, 0]], [[2, 0]]]
+        assert [row["positions"] for row in rows] == [[2, 4], [4], [2], [4]]
+        assert all((tmp_path / name).is_file() for row in rows for name in row["images"])
+    assert b"<Relations>" in server.ask("GET", "/v1/label-studio/interface").body
+    assert not list((server.data / "exports").iterdir())
     server.ask("DELETE", home)
 
 
@@ -179,64 +190,7 @@ def test_the_corpus_is_one_that_evaluate_takes(server, opened, tmp_path):
     home, document = opened
     server.ask("POST", f"{home}/verdicts", verdict(document, 0, 1))
     server.ask("POST", f"{home}/verdicts", verdict(document, 1, 2))
-    answer = server.ask("GET", f"{home}/corpus")
-    assert answer.headers["content-type"] == "application/zip"
-    with zipfile.ZipFile(io.BytesIO(answer.body)) as packed:
-        packed.extractall(tmp_path)
-    (row,) = map(json.loads, (tmp_path / "corpus.jsonl").read_text().splitlines())
-    assert row["links"] == [[1, 0], [2, 1]]
-    assert all((tmp_path / name).is_file() for name in row["images"])
-    corpus = str(tmp_path / "corpus.jsonl")
-    program.run("corpus", "check", corpus)
-    done = program.run("evaluate", "default", corpus, "--json", "--evidence", "picture,caption,layout,reference")
-    assert json.loads(done.stdout)["image@1"] == 1
-    assert not list((server.data / "exports").iterdir())
-
-
-def test_exports_of_several_documents_are_read_back(server, article, tmp_path):
-    files = {f"{number}/{name}": data for number in (1, 2, 3) for name, data in article.items()}
-    collection = server.linked(server.send(files).json["id"])
-    home = f"/v1/collections/{collection['id']}"
-    for one in collection["documents"]:
-        server.ask("POST", f"{home}/verdicts", verdict(one["id"], 0, 1))
-        server.ask("POST", f"{home}/verdicts", verdict(one["id"], 1, 2, 3))
     with zipfile.ZipFile(io.BytesIO(server.ask("GET", f"{home}/corpus").body)) as packed:
         packed.extractall(tmp_path)
-    checked = json.loads(program.run("corpus", "check", tmp_path / "corpus.jsonl", "--json").stdout)
-    assert (checked["documents"], checked["problems"]) == (3, [])
-    tasks = server.ask("GET", f"{home}/label-studio")
-    (tmp_path / "tasks.json").write_bytes(tasks.body)
-    arguments = ["corpus", "build", "label-studio", "--source", str(tmp_path / "tasks.json")]
-    program.run(*arguments, "--output", tmp_path / "gold.jsonl")
-    for name in ("corpus.jsonl", "gold.jsonl"):
-        rows = [json.loads(line) for line in (tmp_path / name).read_text(encoding="utf-8").splitlines()]
-        assert [(len(row["images"]), row["links"]) for row in rows] == [(2, [[1, 0], [2, 1], [3, 1]])] * 3
-    server.ask("DELETE", home)
-
-
-def test_a_corpus_has_the_judged_pictures_alone(server, opened, tmp_path):
-    home, document = opened
-    server.ask("POST", f"{home}/verdicts", verdict(document, 1))
-    with zipfile.ZipFile(io.BytesIO(server.ask("GET", f"{home}/corpus").body)) as packed:
-        row = json.loads(packed.read("corpus.jsonl"))
-    assert len(row["images"]) == 1
-    assert row["links"] == []
-    assert row["positions"] == [4]
-
-
-def test_label_studio_gets_tasks_that_come_back_as_the_corpus(server, opened, tmp_path):
-    home, document = opened
-    assert server.ask("GET", f"{home}/label-studio").status == 409
-    server.ask("POST", f"{home}/verdicts", verdict(document, 1, 2, 3))  # a picture may belong to several sentences
-    answer = server.ask("GET", f"{home}/label-studio")
-    assert answer.headers["content-type"] == "application/json"
-    (task,) = answer.json
-    assert len(task["data"]["pictures"]) == 1  # the judged one
-    assert [r for r in task["predictions"][0]["result"] if r["type"] == "relation"]
-    (tmp_path / "export.json").write_bytes(answer.body)
-    arguments = ["corpus", "build", "label-studio", "--source", str(tmp_path / "export.json")]
-    program.run(*arguments, "--output", tmp_path / "gold.jsonl")
-    (row,) = map(json.loads, (tmp_path / "gold.jsonl").read_text().splitlines())
-    assert row["links"] == [[2, 0], [3, 0]]
-    assert (tmp_path / row["images"][0]).is_file()
-    assert b"<Relations>" in server.ask("GET", "/v1/label-studio/interface").body
+    arguments = (tmp_path / "corpus.jsonl", "--json", "--evidence", "picture,caption,layout,reference")
+    assert json.loads(program.run("evaluate", "default", *arguments).stdout)["image@1"] == 1

@@ -53,7 +53,9 @@ def test_the_files_that_are_counted_are_those_that_opening_finds(home):
     assert guide.about.startswith(f"{len(documents_in(str(home / 'guide'), str(home), 99))} documents")
 
 
-@pytest.mark.parametrize("path", ["..", "../secret", "/", "out", "out/secret.md", "nothing", "a\0b", "guide/../.."])
+@pytest.mark.parametrize(
+    "path", ["..", "../secret", "/", "out", "out/secret.md", "nothing", "a\0b", "guide/../..", "~", "e.md/x"]
+)
 def test_nothing_outside_is_shown(home, path):
     with pytest.raises(HTTPException, match="404"):
         shelf(home, path, 1)

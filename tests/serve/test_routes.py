@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +17,7 @@ from iconotext.serve.settings import ServeSettings
 def requests(monkeypatch, captioner=None, **chosen) -> tuple[set[str], set[str]]:
     """The requests of an application, and those that its description has."""
     monkeypatch.setattr(search, "Pool", lambda *_: None)
-    monkeypatch.setattr(app, "picture_pool", Future)
+    monkeypatch.setattr(app, "Pool", lambda *_: None)
     monkeypatch.setattr(app, "find_studies", lambda _: {})
     jobs: Any = SimpleNamespace(captioner=captioner)
     made = make_routes(ServeSettings(**chosen), jobs)

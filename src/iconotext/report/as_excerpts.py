@@ -1,7 +1,4 @@
-"""Contexts and chunks as rows: JSON, JSON lines, a Parquet table, and a data set with its card.
-
-``write_excerpts`` writes one file, and ``write_dataset`` a folder that the library datasets can load.
-"""
+"""Contexts and chunks as rows: JSON, JSON lines, a Parquet table, and a data set with its card."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A linked document as Markdown: its text, with each image after the block that it belongs to.
-
-``markdown`` writes one document, and ``markdown_pages`` several for one file.
-"""
+"""A linked document as Markdown: its text, with each image after the block that it belongs to."""
 
 from __future__ import annotations
 
@@ -54,10 +51,8 @@ def markdown(linked: LinkedDocument, folder: Path) -> str:
 
 def markdown_pages(documents: Iterable[LinkedDocument], folder: Path) -> Iterator[str]:
     """Yield the ``markdown`` of every document, for one file in that folder, separated by rules."""
-    rule = ""
-    for linked in documents:
-        yield rule + markdown(linked, folder)
-        rule = "\n---\n\n"
+    for number, linked in enumerate(documents):
+        yield ("\n---\n\n" if number else "") + markdown(linked, folder)
 
 
 def block_texts(document: Document, flow: Sequence[Block]) -> list[str]:

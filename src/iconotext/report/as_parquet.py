@@ -1,7 +1,4 @@
-"""Linked documents as Parquet and pandas tables, with a row for each link.
-
-``rows`` makes the rows of a document; ``write_parquet`` and ``to_pandas`` make the tables.
-"""
+"""Linked documents as Parquet and pandas tables, with a row for each link."""
 
 from __future__ import annotations
 
@@ -154,6 +151,7 @@ def _column(name: str, batch: Sequence[dict[str, Any]]) -> list[Any]:
     values = [row.get(name) for row in batch]
     if _TYPES.get(name) != "string":
         return values
+    # Each text once: that of a document is in all its rows.
     encoded = {value: value if value is None else encodable(value) for value in set(values)}
     return [encoded[value] for value in values]
 

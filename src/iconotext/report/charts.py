@@ -6,7 +6,7 @@ Equal numbers give equal SVG files, and there are no windows and no global state
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from warnings import catch_warnings, filterwarnings
@@ -54,21 +54,13 @@ def write_figure(
         path: ``.svg``, ``.png`` or ``.pdf``.
     """
     check_figure(path, force=force)
-    kind = path.suffix.lower().removeprefix(".")
-    write_bytes(path, drawn(draw, kind, width=width, height=height), force=force)
-
-
-def drawn(
-    draw: Callable[[Figure], None], kind: str, *, width: float, height: float, style: Mapping[Any, Any] | None = None
-) -> bytes:
-    """A figure as the bytes of a file of a type in ``FORMATS``; ``style`` is used in addition to ours."""
     import matplotlib as mpl
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.text import Text
 
     # Without pyplot there is no global state, and no window is opened.
-    settings: dict[Any, Any] = {"svg.hashsalt": "iconotext", "svg.fonttype": "none", "font.size": 9, **(style or {})}
+    settings: dict[Any, Any] = {"svg.hashsalt": "iconotext", "svg.fonttype": "none", "font.size": 9}
     with mpl.rc_context(settings), catch_warnings():
         filterwarnings("ignore", "Glyph .* missing from")  # viewers of SVG have other fonts
         figure = Figure(figsize=(width, height), layout="constrained")
@@ -80,7 +72,7 @@ def drawn(
                 # Names of files and models are plain text: no "$" for formulas, no control characters, which break SVG.
                 text.set_text(readable(text.get_text()))
                 text.set_parse_math(False)
-        file = io.BytesIO()
-        dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+        file, kind = io.BytesIO(), path.suffix.lower().removeprefix(".")
+        dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}  # equal figures give equal files
         figure.savefig(file, format=kind, dpi=200, metadata=dates.get(kind, {}))
-    return file.getvalue()
+    write_bytes(path, file.getvalue(), force=force)

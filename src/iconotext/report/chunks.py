@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
-from iconotext.errors import SettingError
 from iconotext.excerpts import CHUNK_WORDS, Chunk, ChunkImage
-from iconotext.report.context import Excerpts, image_file
+from iconotext.report.context import Excerpts, check_words, image_file
 from iconotext.report.flow import common_path
 from iconotext.types import Document, Image, LinkedDocument, Sentence
 
@@ -35,24 +34,18 @@ def chunks(linked: LinkedDocument, words: int = CHUNK_WORDS) -> list[Chunk]:
     Raises:
         SettingError: ``words`` is below 1.
     """
-    if words < 1:
-        raise SettingError(f"words is {words}, it must be at least 1")
+    check_words(words)
     document, excerpts = linked.document, Excerpts(linked)
     starts = chunk_starts(document.sentences, excerpts.words, words)
     if not starts:
         starts = [0] if document.images else []
     images: list[list[ChunkImage]] = [[] for _ in starts]
-    ends = [*starts[1:], len(document.sentences)]
+    spans = list(pairwise([*starts, len(document.sentences)]))
     for image in range(len(document.images)):
         homes = _homes(linked, excerpts, image, starts)
         for number in homes:
-            images[number].append(
-                _image(document.images[image], excerpts, image, (starts[number], ends[number]), number, homes)
-            )
-    return [
-        _chunk(document, excerpts, number, span, tuple(images[number]))
-        for number, span in enumerate(zip(starts, ends, strict=False))
-    ]
+            images[number].append(_image(document.images[image], excerpts, image, spans[number], number, homes))
+    return [_chunk(document, excerpts, number, span, tuple(images[number])) for number, span in enumerate(spans)]
 
 
 def chunk_starts(sentences: Sequence[Sentence], lengths: Sequence[int], words: int) -> list[int]:
@@ -67,6 +60,7 @@ def chunk_starts(sentences: Sequence[Sentence], lengths: Sequence[int], words: i
         if full >= len(sentences):
             break
         half = max(bisect_right(before, before[start] + words // 2), start + 1)
+        # Of equally good borders the last one: a chunk is as full as it can be.
         start = min(range(min(half, full), full + 1), key=lambda i: (_cost(sentences[i - 1], sentences[i]), -i))
     return starts
 

@@ -1,7 +1,4 @@
-"""The context of each image: a short text with the sentences about it, for captioners and models that read images.
-
-``contexts`` makes those of a document, ``context`` that of one image, and ``context_card`` its HTML for a notebook.
-"""
+"""The context of each image: a short text with the sentences about it, for captioners and models that read images."""
 
 from __future__ import annotations
 
@@ -85,7 +82,8 @@ def context(linked: LinkedDocument, image: int | Image, words: int = CONTEXT_WOR
     number = image if isinstance(image, int) else next((n for n, other in enumerate(images) if other == image), -1)
     if not 0 <= number < len(images):
         raise SettingError(f"the document has no such image: {image!r:.80}; it has {len(images)}, counted from 0")
-    return _context(linked, Excerpts(_checked(linked, words)), number, words)
+    check_words(words)
+    return _context(linked, Excerpts(linked), number, words)
 
 
 def contexts(linked: LinkedDocument, words: int = CONTEXT_WORDS) -> list[Context]:
@@ -101,14 +99,15 @@ def contexts(linked: LinkedDocument, words: int = CONTEXT_WORDS) -> list[Context
     Raises:
         SettingError: ``words`` is below 1.
     """
-    excerpts = Excerpts(_checked(linked, words))
+    check_words(words)
+    excerpts = Excerpts(linked)
     return [_context(linked, excerpts, image, words) for image in range(len(linked.document.images))]
 
 
-def _checked(linked: LinkedDocument, words: int) -> LinkedDocument:
+def check_words(words: int) -> None:
+    """Raise ``SettingError`` if a largest number of words is below 1."""
     if words < 1:
         raise SettingError(f"words is {words}, it must be at least 1")
-    return linked
 
 
 def _context(linked: LinkedDocument, excerpts: Excerpts, number: int, words: int) -> Context:
@@ -148,7 +147,7 @@ def ranked_sentences(linked: LinkedDocument, excerpts: Excerpts, image: int) -> 
     linked_with = sorted(excerpts.links.get(image, ()), key=lambda link: (-link.confidence, -link.score, link.sentence))
     first = [link.sentence for link in linked_with]
     if first or score.any():
-        odds = score / np.maximum(1.0 - score, 1e-9)
+        odds = score / np.maximum(1.0 - score, 1e-9)  # a score may be exactly 1
         best = min(odds.max(), SURE)
         near = running[(best <= 0) | (odds[running] >= best / FAR)]  # a cosine may be negative
         remaining = near[np.argsort(-score[near], kind="stable")]

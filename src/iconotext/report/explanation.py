@@ -1,7 +1,4 @@
-"""Explanations and relations of links for output: the words that carry a link, and the data for the reading view.
-
-``carried_by`` names the words as text; ``explanation_data`` and ``relation_data`` make the data of the page's script.
-"""
+"""Explanations and relations of links for output: the words that carry a link, and the data for the reading view."""
 
 from __future__ import annotations
 

@@ -1,15 +1,13 @@
-"""The order of a linked document for output: sentences in blocks, each image after the block that it belongs to.
-
-``document_text`` joins the sentences, ``blocks`` groups them, and ``placed`` puts the images between the blocks.
-"""
+"""The order of a linked document for output: sentences in blocks, each image after the block that it belongs to."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, takewhile
 
+from iconotext.plain_text import readable
 from iconotext.types import Document, Image, Kind, Link, LinkedDocument, Sentence
 
 Span = tuple[int, int]
@@ -77,11 +75,8 @@ def _level(heading: Sentence, title: str | None, *, first: bool) -> int:
 
 def common_path(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     """Return the common beginning of heading paths."""
-    if not paths:
-        return ()
-    least, most = min(paths), max(paths)
-    same = next((n for n, (a, b) in enumerate(zip(least, most, strict=False)) if a != b), min(len(least), len(most)))
-    return least[:same]
+    levels = zip(*paths, strict=False)  # as many as the shortest path has
+    return tuple(names[0] for names in takewhile(lambda names: len(set(names)) == 1, levels))
 
 
 # Endings of sentences in scripts without spaces between sentences.
@@ -159,6 +154,11 @@ def placed(document: Document, document_blocks: Sequence[Block], strongest: dict
 def unlinked_reason(image: Image) -> str:
     """Return the reason why an image has no links, in words for readers."""
     return image.problem or "no sentence fits it well enough"
+
+
+def shown_source(source: str) -> str:
+    """Return the address of an image for readers, without the data that it may contain."""
+    return "a picture within the document" if source.startswith("data:") else readable(source)
 
 
 def title(document: Document) -> str:

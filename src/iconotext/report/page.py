@@ -1,8 +1,4 @@
-"""HTML pages from templates: values are escaped, and the page's security policy allows its own styles by their hash.
-
-``filled`` makes a page. ``sealed`` writes a digest of the page into its head, and ``is_untouched`` compares a file with
-its digest.
-"""
+"""HTML pages from templates: values are escaped, and the page's security policy allows its own styles by their hash."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A folder of reading pages with its index page, updated by each run; only files that iconotext wrote are changed.
-
-``PageFolder`` updates the pages and the index, and ``Manifest`` records which page was made from which document.
-"""
+"""A folder of reading pages with its index page, updated by each run; only files that iconotext wrote are changed."""
 
 from __future__ import annotations
 
@@ -83,10 +80,6 @@ class Places:
     def file(self, address: str) -> Path:
         """Return the file at an address."""
         return Path(os.path.normpath(os.path.join(self._home, os.fsdecode(unquote_to_bytes(address)))))
-
-    def are_unchanged(self, digests: dict[str, str]) -> bool:
-        """Return whether all files still have their digests."""
-        return all(_file_digest(self.file(address)) == digest for address, digest in digests.items())
 
 
 def origin_of(
@@ -276,6 +269,7 @@ class PageFolder:
         self._used_names = {"index"}
         for record in self._manifest.records.values():
             self._earlier.setdefault(record.origin.source, {})[record.origin.part] = record
+            # The name of a page whose document is gone is free again.
             if os.path.lexists(self._places.file(record.origin.source)):
                 self._used_names.add(record.page.removesuffix(".html").casefold())
         self._current: set[str] = set()  # pages of this run
@@ -298,8 +292,9 @@ class PageFolder:
 
         with thread_pool(1) as beside:
             to_link = documents()
-            for first in to_link:
+            for first in to_link:  # so that nothing is linked, and no model loaded, without a first one
                 for linked in link(chain([first], to_link)):
+                    # What stands in the queue before this document needed no linking.
                     while not isinstance(item := queue.popleft(), _ToLink):
                         yield item
                     if isinstance(linked, Failure):
@@ -382,7 +377,7 @@ class PageFolder:
             and record.origin.setup == self._setup
             and record.origin.parts == len(records)
             and record.origin.files is not None
-            and self._places.are_unchanged(record.origin.files)
+            and all(_file_digest(self._places.file(at)) == digest for at, digest in record.origin.files.items())
             for record in records.values()
         )
 

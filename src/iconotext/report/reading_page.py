@@ -1,7 +1,5 @@
 """The reading view as one HTML page: the text, its images beside it, and lines from each image to its sentences.
 
-``reading_page`` makes the page, ``write_page`` writes it, and ``notebook_frame`` shows it in a notebook.
-
 A page is one file, unless a server has its images. It makes no other network requests, and its Content-Security-Policy
 allows only the one script of iconotext; text of the document is inserted only through Jinja's escaping.
 """
@@ -23,10 +21,20 @@ from iconotext.evidence.kinds import evidence_names
 from iconotext.plain_text import counted, percent, readable
 from iconotext.report.embedded import PAGE_SIDE, Embedded, embed
 from iconotext.report.explanation import carried_by, explanation_data, relation_data
-from iconotext.report.flow import Block, blocks, is_guess, links_by_image, placed, space_after, title, unlinked_reason
+from iconotext.report.flow import (
+    Block,
+    blocks,
+    is_guess,
+    links_by_image,
+    placed,
+    shown_source,
+    space_after,
+    title,
+    unlinked_reason,
+)
 from iconotext.report.page import PACKAGE, filled, is_untouched, sealed
 from iconotext.system.files import write_text
-from iconotext.types import Document, Evidence, Image, Kind, Link, LinkedDocument
+from iconotext.types import Document, Evidence, Kind, Link, LinkedDocument
 
 HUES = 6
 """Number of colours of lines, ``hue-0`` to ``hue-5`` in the style sheet, used by images in turn."""
@@ -67,8 +75,8 @@ _RIGHT_TO_LEFT = {"ar", "dv", "fa", "he", "ku", "ps", "sd", "ug", "ur", "yi"}
 class _Span:
     """A sentence on the page, in two parts: ``end`` stays on one line with the number of the image after it.
 
-    ``links`` are the number and the image of its links, strongest first; ``hue`` is the colour of the first image;
-    ``guess`` says whether no link is more than a guess.
+    ``links`` are the number and the image of its links, strongest first; ``guess`` says whether no link is more than a
+    guess.
     """
 
     number: int
@@ -76,7 +84,6 @@ class _Span:
     end: str
     space: str
     links: tuple[tuple[int, int], ...]
-    hue: int
     note: str
     guess: bool
 
@@ -86,17 +93,14 @@ class _Figure:
     """An image on the page.
 
     Attributes:
-        number: Its index in the document.
-        shown: Its number for readers, which counts down the page from 1.
+        number: Its index in the document; ``numbers`` of the page has the one for readers, from 1 down the page.
         stays: For a guess that stays where its author put it, the sentence before it, -1 for none; else None.
     """
 
     number: int
-    shown: int
     source: str
     alt: str | None
     caption: str | None
-    hue: int
     note: str
     embedded: Embedded
     repeats: int | None
@@ -147,7 +151,7 @@ def reading_page(
         for image in images
         if is_guess(by_image[image][0])
     }
-    figures = _figures(linked, by_image, embedded, number_of, stays)
+    figures = _figures(linked, by_image, embedded, stays)
     spans = _spans(linked, number_of)
     passages = [
         (block.kind, _Passage(tuple(spans[i] for i in block.sentences), tuple(figures[i] for i in after.get(n, []))))
@@ -214,15 +218,10 @@ def notebook_frame(linked: LinkedDocument) -> str:
     )
 
 
-def write_page(linked: LinkedDocument, path: Path, *, force: bool = False) -> None:
-    """Write the page of one document; an unchanged page of iconotext is replaced."""
-    write_text(path, sealed(reading_page(linked)), force=force or is_untouched(path))
-
-
 def write_pages(documents: Iterable[LinkedDocument], path: Path, *, force: bool, explained: bool) -> None:
-    """Write the page of the only document; a page shows explanations if there are any."""
+    """Write the page of the only document, over an unchanged one of iconotext; explanations that exist are shown."""
     for linked in documents:
-        write_page(linked, path, force=force)
+        write_text(path, sealed(reading_page(linked)), force=force or is_untouched(path))
 
 
 def _is_title(linked: LinkedDocument, block: Block) -> bool:
@@ -263,7 +262,6 @@ def _spans(linked: LinkedDocument, number_of: Mapping[int, int]) -> list[_Span]:
                 end=text[cut:],
                 space=space_after(text),
                 links=tuple((index, link.image) for index, link in links),
-                hue=links[0][1].image % HUES if links else 0,
                 note=note,
                 guess=all(is_guess(link) for _, link in links),
             )
@@ -286,7 +284,6 @@ def _figures(
     linked: LinkedDocument,
     by_image: dict[int, list[Link]],
     embedded: Mapping[int, Embedded],
-    numbers: Mapping[int, int],
     stays: Mapping[int, int],
 ) -> list[_Figure]:
     first: dict[str, int] = {}
@@ -298,11 +295,9 @@ def _figures(
         figures.append(
             _Figure(
                 number=number,
-                shown=numbers[number],
-                source=_shown_source(image),
+                source=shown_source(image.source),
                 alt=_readable(image.alt),
                 caption=_readable(image.caption),
-                hue=number % HUES,
                 note=_note(by_image.get(number, []), _by(linked, number)),
                 embedded=picture,
                 repeats=None if original == number else original,
@@ -334,10 +329,6 @@ def _note(links: list[Link], by: str) -> str:
     return f"{guess}{count} {percent(max(link.confidence for link in links))}"
 
 
-def _shown_source(image: Image) -> str:
-    return "a picture within the document" if image.source.startswith("data:") else readable(image.source)
-
-
 def _readable(text: str | None) -> str | None:
     return readable(text) if text else None
 
@@ -354,7 +345,7 @@ def _data(linked: LinkedDocument, explained: dict[str, Any], number_of: Mapping[
         "images": [
             {
                 "number": number_of[number],
-                "source": _shown_source(image),
+                "source": shown_source(image.source),
                 "alt": _readable(image.alt),
                 "caption": _readable(image.caption),
                 "page": image.page,

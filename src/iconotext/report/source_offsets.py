@@ -1,7 +1,4 @@
-"""The positions of a document's sentences in the Markdown or HTML file from which it was read.
-
-``source_spans`` counts in characters of the decoded file.
-"""
+"""The positions of a document's sentences in the Markdown or HTML file from which it was read."""
 
 from __future__ import annotations
 

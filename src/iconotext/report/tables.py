@@ -1,7 +1,4 @@
-"""The parts of a report (``Grid``, ``Drawing``, ``Note``), which can be written as Markdown and as HTML.
-
-``report_page`` makes a page of them, ``footnoted`` adds footnotes to rows.
-"""
+"""The parts of a report (``Grid``, ``Drawing``, ``Note``), which can be written as Markdown and as HTML."""
 
 from __future__ import annotations
 

@@ -122,6 +122,6 @@ def bar(confidence: float) -> Text:
     """Return a confidence, 0 to 1, as a bar and a number, coloured by how reliable it is."""
     from rich.text import Text
 
-    length = round(max(0.0, min(1.0, confidence)) * BAR) if confidence == confidence else 0
+    length = round(max(0.0, min(1.0, confidence)) * BAR) if confidence == confidence else 0  # not a number
     colour = "green" if confidence >= 0.7 else "yellow" if confidence >= 0.4 else "red"
     return Text.assemble(("━" * length, colour), ("─" * (BAR - length), "dim"), f" {percent(confidence):>5}")

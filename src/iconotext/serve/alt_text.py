@@ -21,17 +21,16 @@ from iconotext.alt_text.prompt import Messages, messages
 from iconotext.errors import IconotextError
 from iconotext.plain_text import readable
 from iconotext.serve import alt_text_work
-from iconotext.serve.alt_text_work import Counts, Decision, Texts
+from iconotext.serve.alt_text_work import Decision, Texts
 from iconotext.serve.answers import LARGEST, Described
 from iconotext.serve.collections import TheCollection, TheDocument, collection_or_404, sent_once
-from iconotext.serve.jobs import Jobs, TheJobs, without_place
+from iconotext.serve.jobs import Jobs, TheJobs
 from iconotext.serve.pages import page
 from iconotext.serve.results import ALT_TEXT, picture_file
+from iconotext.serve.sources import without_place
 from iconotext.serve.store import Collection, Entry
 from iconotext.system.threads import in_background
 from iconotext.types import Image
-
-OLDER = "it was linked by an older version: open it again"
 
 
 class FindingOut(Described):
@@ -114,19 +113,18 @@ def _plain(text: str) -> str:
     return plain
 
 
-class SayIn(Described):
-    """An alternative text for a picture."""
-
-    key: str = Field(min_length=1, max_length=40)
-    text: Annotated[str, Field(max_length=MAX_TEXT), AfterValidator(_plain)] | None = Field(
-        description="An empty one marks the picture as decoration; null leaves it as it is."
-    )
-
-
 class AskIn(Described):
     """A picture of which the vision model is asked for a draft."""
 
     key: str = Field(min_length=1, max_length=40)
+
+
+class SayIn(AskIn):
+    """An alternative text for a picture."""
+
+    text: Annotated[str, Field(max_length=MAX_TEXT), AfterValidator(_plain)] | None = Field(
+        description="An empty one marks the picture as decoration; null leaves it as it is."
+    )
 
 
 class DraftOut(Described):
@@ -169,7 +167,7 @@ def counted(jobs: TheJobs, collection: TheCollection) -> ToDoOut:
     """The number of pictures that need attention, for each document."""
     counts, documents = jobs.alt_texts.counts(collection.id), []
     for entry in (entry for entry in jobs.store.entries(collection.id) if entry.state == "done"):
-        count = counts.get(entry.id, Counts(0, 0, 0))
+        count = counts[entry.id]
         if count.accepted:  # some of the texts may be in the file by now, or their pictures gone
             accepted = _accepted(_pictures(jobs, entry), jobs.alt_texts.decisions(entry.id))
             count = count._replace(accepted=len(accepted))
@@ -267,7 +265,7 @@ async def write(jobs: TheJobs, document: TheDocument) -> WrittenOut:
     except IconotextError as error:
         jobs.store.link_again(document.id)
         jobs.wake()
-        raise HTTPException(409, without_place(str(error), document)) from None
+        raise HTTPException(409, without_place(str(error), document.path)) from None
     jobs.alt_texts.set_written(decision for number, decision in accepted.items() if number not in problems)
     jobs.store.link_again(document.id)
     jobs.wake()
@@ -292,7 +290,7 @@ def _pictures(jobs: Jobs, entry: Entry) -> dict[str, Any]:
     try:
         stored: dict[str, Any] = json.loads((jobs.entry_folder(entry) / ALT_TEXT).read_bytes())
     except FileNotFoundError:
-        raise HTTPException(409, OLDER) from None
+        raise HTTPException(409, "it was linked by an older version: open it again") from None
     return stored
 
 

@@ -1,15 +1,11 @@
-"""Alternative texts of a collection: the table of people's decisions, and the work on files in the pool's processes.
-
-``AltTexts`` is the table. ``to_describe`` finds pictures with problems, ``write`` writes texts into a file, and
-``pack`` makes a zip of changed files.
-"""
+"""Alternative texts of a collection: the table of people's decisions, and the work on files in the pool's processes."""
 
 from __future__ import annotations
 
 import hashlib
 import time
 import zipfile
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from sqlite3 import Row
@@ -18,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from iconotext.errors import DocumentError, OutputError
 from iconotext.plain_text import json_text, readable
 from iconotext.read import ReadSettings
-from iconotext.serve.sources import Place
+from iconotext.serve.sources import Place, without_place
 from iconotext.serve.store import Store
 from iconotext.system.files import open_atomic
 
@@ -119,20 +115,19 @@ class AltTexts:
 
     def counts(self, collection: str) -> dict[int, Counts]:
         """The progress of each document of a collection."""
-        of = "select t.* from {} t join documents on documents.id = t.document where collection = ? {} order by {}"
-        needed = self._store.rows(of.format("alt_texts_wanted", "", "t.key"), collection)
-        rows = self._store.rows(of.format("alt_texts_said", "and undone = 0", "t.id"), collection)
-        decisions = {(row["document"], row["key"]): _decision(row) for row in rows}
-        counts: defaultdict[int, Counts] = defaultdict(lambda: Counts(0, 0, 0))
-        for row in needed:
-            before = counts[row["document"]]
-            decided = (row["document"], row["key"]) in decisions
-            counts[row["document"]] = before._replace(wanted=before.wanted + 1, said=before.said + decided)
-        for decision in decisions.values():
-            before = counts[decision.document]
-            new = decision.text is not None and not decision.written
-            counts[decision.document] = before._replace(accepted=before.accepted + new)
-        return counts
+        # Of the decisions about a picture that were not undone, only the last one counts.
+        query = """
+        select id, (select count(*) from alt_texts_wanted where document = documents.id) as wanted,
+            (select count(*) from alt_texts_wanted as wanted where document = documents.id and exists (
+                select 1 from alt_texts_said where document = wanted.document and key = wanted.key and undone = 0
+            )) as said,
+            (select count(*) from alt_texts_said as last where document = documents.id and id = (
+                select max(id) from alt_texts_said where document = last.document and key = last.key and undone = 0
+            ) and text is not null and written = 0) as accepted
+        from documents where collection = ?
+        """
+        rows = self._store.rows(query, collection)
+        return {row["id"]: Counts(row["wanted"], row["said"], row["accepted"]) for row in rows}
 
 
 def _decision(row: Row) -> Decision:
@@ -170,6 +165,7 @@ def to_describe(linked: LinkedDocument, place: Place, sha256: str, embedded: Map
     from iconotext.check.rules import CheckSettings
     from iconotext.read.format import file_format
     from iconotext.report.context import contexts
+    from iconotext.report.flow import shown_source
 
     images = linked.document.images
     path, reading = Path(place.path), ReadSettings()
@@ -190,7 +186,7 @@ def to_describe(linked: LinkedDocument, place: Place, sha256: str, embedded: Map
             number = numbers[picture.index] if isinstance(picture, Picture) else None
             (elsewhere if number is None else broken.setdefault(number, [])).append(finding)
     except DocumentError as error:
-        unchecked = str(error).replace(f"{path}: ", "").replace(str(path), path.name)
+        unchecked = without_place(str(error), str(path))
     keys, about = _keys(images, embedded), contexts(linked) if images else []
     return {
         "sha256": sha256,
@@ -198,12 +194,12 @@ def to_describe(linked: LinkedDocument, place: Place, sha256: str, embedded: Map
         "unchecked": unchecked,
         "questions": [question(linked, context) for context in about],
         "texts": list(present_texts(linked)),
-        "elsewhere": [{"where": _where(f.place), "source": _named(f.source), **_row(f)} for f in elsewhere],
+        "elsewhere": [{"where": _where(f.place), "source": shown_source(f.source), **_row(f)} for f in elsewhere],
         "pictures": [
             {
                 "picture": number,
                 "key": keys[number],
-                "source": _named(image.source),
+                "source": shown_source(image.source),
                 "where": where.get(number),
                 "problem": image.problem,
                 "alt": image.alt,
@@ -279,7 +275,7 @@ def _planned(texts: Texts) -> tuple[Change | None, dict[int, str]]:
         try:
             return plan_change(path, alts, ReadSettings(), read=texts.sha256, within=within, over=True)
         except (DocumentError, OutputError) as error:
-            message = str(error).replace(f"{path}: ", "").replace(str(path), path.name)
+            message = without_place(str(error), str(path))
             raise type(error)(message.replace(str(within.resolve()), within.name)) from error
 
     try:
@@ -311,10 +307,6 @@ def _keys(images: Sequence[Image], embedded: Mapping[int, Embedded]) -> list[str
 def _where(place: Any) -> str | None:
     parts = [place.part, f"line {place.line}, column {place.column}" if place.line is not None else None]
     return ", ".join(part for part in parts if part) or None
-
-
-def _named(source: str) -> str:
-    return "a picture within the document" if source.startswith("data:") else readable(source)
 
 
 def _row(finding: Finding) -> dict[str, Any]:

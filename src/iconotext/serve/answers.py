@@ -1,12 +1,8 @@
-"""The server's JSON requests and answers about collections: their types, and how answers follow from the database.
-
-``collection_out`` and ``review_out`` make the answers.
-"""
+"""The server's JSON requests and answers about collections: their types, and how answers follow from the database."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Container
 from typing import Annotated, Literal
 
@@ -158,11 +154,8 @@ OF_ENTRY = ("id", "name", "title", "state", "problem", "sentences", "links", "mi
 
 def collection_out(store: Store, collection: Collection) -> CollectionOut:
     """A collection with its documents and progress."""
-    pictures = store.pictures(collection.id)
     entries = store.entries(collection.id)
     judged = by_picture(store.verdicts(collection.id))
-    counts = Counter(picture.document for picture in pictures)
-    images = {e.id: counts[e.id] + e.missing if e.images is None else e.images for e in entries}
     return CollectionOut(
         id=collection.id,
         name=collection.name,
@@ -178,14 +171,14 @@ def collection_out(store: Store, collection: Collection) -> CollectionOut:
         documents=[
             DocumentOut(
                 **{name: getattr(entry, name) for name in OF_ENTRY},
-                pictures=images[entry.id],
+                pictures=entry.images,
                 changed=len(_moved(entry, judged)),
             )
             for entry in entries
         ],
         refused=[RefusedOut(name=name, problem=why) for name, why in store.saved(collection.id).refused],
-        pictures=sum(images.values()),
-        reviewable=len(pictures),
+        pictures=sum(entry.images for entry in entries),
+        reviewable=len(store.pictures(collection.id)),
         judged=len(judged),
     )
 

@@ -1,7 +1,4 @@
-"""The server as a whole: builds the application from ``routes`` and ``guard`` (``make_app``), and runs it.
-
-``run`` is the command ``iconotext serve``.
-"""
+"""The server as a whole: builds the application from ``routes`` and ``guard``, and runs it."""
 
 from __future__ import annotations
 
@@ -14,7 +11,6 @@ from fastapi import Depends, FastAPI, Request
 from fastapi.exception_handlers import http_exception_handler
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
-from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
@@ -26,11 +22,10 @@ from iconotext.papers.studies import find_studies
 from iconotext.plain_text import encodable, shortened
 from iconotext.recipe.toml import wrong_value
 from iconotext.serve import search, work
-from iconotext.serve.events import Events
 from iconotext.serve.follow import Follower
 from iconotext.serve.guard import FULL, Access, Guard
 from iconotext.serve.jobs import Jobs
-from iconotext.serve.pool import BusyError, Pool, picture_pool
+from iconotext.serve.pool import BusyError, Pool
 from iconotext.serve.routes import ROUTES
 from iconotext.serve.settings import ServeSettings
 from iconotext.serve.store import Store
@@ -76,7 +71,8 @@ def make_routes(settings: ServeSettings, jobs: Jobs) -> FastAPI:
         servers=[{"url": "/"}],  # clients that are made of the description want one
         # Only describes that there is a key: the guard has checked it by then.
         dependencies=[Depends(HTTPBearer(auto_error=False, description="The key in the file of the data folder."))],
-        generate_unique_id_function=operation_name,
+        # The name of a route for clients that are made of the description, such as ``programs_link``.
+        generate_unique_id_function=lambda route: "_".join((*map(str, route.tags), route.name)),
     )
 
     @app.exception_handler(BusyError)
@@ -101,7 +97,8 @@ def make_routes(settings: ServeSettings, jobs: Jobs) -> FastAPI:
     if settings.library is not None:
         app.state.finder = search.Finder(settings, settings.library)
     if settings.study:
-        app.state.studies, app.state.study_pool = find_studies(settings.study), picture_pool()
+        # A process of its own, so that linking does not hold up the pictures.
+        app.state.studies, app.state.study_pool = find_studies(settings.study), Pool(1)
     options = {
         "": True,
         "--library": settings.library is not None,
@@ -125,11 +122,6 @@ def _wrong_value(problem: Mapping[str, Any]) -> str:
     noun = "field" if place == "body" else "parameter"
     plain = {"extra_forbidden": f"there is no such {noun}", "missing": "it is missing"}
     return f"{where}: {plain.get(problem['type']) or shortened(wrong_value(problem), 300)}"
-
-
-def operation_name(route: APIRoute) -> str:
-    """The name of a route for clients generated from the description, such as ``programs_link``."""
-    return "_".join((*map(str, route.tags), route.name))
 
 
 @contextmanager
@@ -173,7 +165,7 @@ def run(
         open_data(settings) as store,
         listen(settings) as listener,
         closing(Pool(settings.workers, work.prepare, model)) as pool,
-        closing(Jobs(store, pool, settings, Events(), captioner)) as jobs,
+        closing(Jobs(store, pool, settings, captioner)) as jobs,
         closing(Follower(jobs)) if settings.root is not None else nullcontext(),
     ):
         port = listener.getsockname()[1]

@@ -1,8 +1,4 @@
-"""Routes for collections: upload or open one, its progress, the review of its pictures, export, removal.
-
-Other modules share ``TheCollection`` and ``TheDocument``, ``current_file`` (a file of a linked document), and
-``sent_once`` (a file that a process makes).
-"""
+"""Routes for collections: upload or open one, its progress, the review of its pictures, export, removal."""
 
 from __future__ import annotations
 
@@ -33,10 +29,11 @@ from iconotext.serve.answers import (
     collection_out,
     review_out,
 )
-from iconotext.serve.jobs import Jobs, TheJobs, without_place
+from iconotext.serve.jobs import Jobs, TheJobs
 from iconotext.serve.pool import BusyError
 from iconotext.serve.results import LINKED, REVIEW, picture_digest, picture_file
 from iconotext.serve.root import below
+from iconotext.serve.sources import without_place
 from iconotext.serve.store import AnsweredError, Collection, Entry, new_id
 from iconotext.serve.uploads import received
 
@@ -207,7 +204,7 @@ def document_errors(entry: Entry) -> Iterator[None]:
     except BusyError:
         raise
     except IconotextError as error:
-        raise HTTPException(409, without_place(str(error), entry)) from None
+        raise HTTPException(409, without_place(str(error), entry.path)) from None
 
 
 def _json_file(file: Path) -> Response:

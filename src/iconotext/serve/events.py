@@ -59,7 +59,7 @@ class Events:
         queue: asyncio.Queue[str | None] = asyncio.Queue(MAX_BEHIND)
         self._listeners.add(queue)
         try:
-            yield "event: hello\ndata: {}\n\n"
+            yield "event: hello\ndata: {}\n\n"  # the page now fetches what it may have missed
             while True:
                 try:
                     text = await asyncio.wait_for(queue.get(), BEAT)
@@ -79,7 +79,7 @@ class Events:
 def _put(listener: asyncio.Queue[str | None], text: str | None) -> None:
     try:
         listener.put_nowait(text)
-    except asyncio.QueueFull:
+    except asyncio.QueueFull:  # the page does not read: its stream ends, so that memory does not grow
         while not listener.empty():
             listener.get_nowait()
         listener.put_nowait(None)

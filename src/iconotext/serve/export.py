@@ -1,7 +1,4 @@
-"""Export of verdicts: a corpus with gold links for ``evaluate`` and ``train``, and tasks of Label Studio.
-
-``write_corpus`` and ``write_tasks`` run in the pool's processes.
-"""
+"""Export of verdicts, in the pool's processes: a corpus with gold links, and tasks of Label Studio."""
 
 from __future__ import annotations
 

@@ -114,6 +114,7 @@ class Followed:
                     (document,),
                 ).rowcount
             if changes:
+                # Another number each time, so that learning that has begun before does not count for this change.
                 sql.execute(
                     "update collections set learned = min(learned, 0) - 1, problem = null where id = ?", (collection,)
                 )
@@ -158,7 +159,7 @@ class Follower:
     def _poll_files(self, collection: Collection) -> None:
         for document, before in self._jobs.followed.all(collection.id).items():
             now = files_now(file.path for file in before)
-            if now != before and self._files.get(document) == now:
+            if now != before and self._files.get(document) == now:  # twice the same: it is not being written
                 self._jobs.followed.link_again(document, now)
                 self._report_change(collection)
             self._files[document] = now

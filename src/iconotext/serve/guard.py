@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
@@ -145,6 +146,8 @@ POLICY = (
 """The policy of every page without one of its own."""
 
 HEADERS = {
+    "cache-control": "no-store",
+    "content-security-policy": POLICY,
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), microphone=(), geolocation=()",
@@ -291,12 +294,9 @@ def _single(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
 def _with_headers(send: Send) -> Send:
     async def sent(message: Message) -> None:
         if message["type"] == "http.response.start":
-            names = {name.lower() for name, _ in message["headers"]}
-            added = HEADERS | {"content-security-policy": POLICY, "cache-control": "no-store"}
-            message["headers"] = [
-                *message["headers"],
-                *((name.encode(), value.encode()) for name, value in added.items() if name.encode() not in names),
-            ]
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)  # a reading view has a policy of its own
         await send(message)
 
     return sent

@@ -32,7 +32,7 @@ from iconotext.serve.learn import Judgeable, Learned
 from iconotext.serve.pool import BusyError, Pool
 from iconotext.serve.results import STAMP
 from iconotext.serve.settings import ServeSettings
-from iconotext.serve.sources import Place, without_hint
+from iconotext.serve.sources import Place, without_place
 from iconotext.serve.store import Collection, Entry, Picture, Store
 from iconotext.serve.verdicts import Answer, agreed
 from iconotext.serve.work import FoundDocuments, LinkResult, Task
@@ -50,15 +50,12 @@ WHOLE = -1
 class Jobs:
     """The scheduler: a thread gives work to the pool's processes, and writes their results to the database."""
 
-    def __init__(
-        self, store: Store, pool: Pool, settings: ServeSettings, events: Events, captioner: Captioner | None = None
-    ) -> None:
-        self.store, self.pool, self.settings, self.events = store, pool, settings, events
-        self.captioner = captioner
+    def __init__(self, store: Store, pool: Pool, settings: ServeSettings, captioner: Captioner | None = None) -> None:
+        self.store, self.pool, self.settings, self.captioner = store, pool, settings, captioner
         self.asking = asyncio.Semaphore(captioner.settings.requests if captioner else 1)
         """Limits the pictures that are with the captioner at a time."""
         self.alt_texts, self.followed = AltTexts(store), Followed(store)
-        self.metrics = Metrics(pool)
+        self.events, self.metrics = Events(), Metrics(pool)
         self.asked_folder = settings.data.absolute() / "asked"
         """Folder for files of requests; they are removed after the request."""
         self.exports = settings.data.absolute() / "exports"
@@ -137,7 +134,7 @@ class Jobs:
 
     def _run(self) -> None:
         while True:
-            with self._changed:
+            with self._changed:  # from the choice to the wait: a change between them would wake nobody
                 if self._closed:
                     return
                 try:
@@ -154,6 +151,7 @@ class Jobs:
         """Start one piece of work; False if there is none, or if all processes are busy."""
         if sum(map(len, self._at_work.values())) >= self.settings.workers or time.monotonic() < self._full_until:
             return False
+        # In turn: first the collections behind the one that had the last turn, then the others from the beginning.
         for collection in sorted(self.store.collections(), key=lambda c: (c.id <= self._after, c.id)):
             if self._begin_of(collection):
                 self._after = collection.id
@@ -196,7 +194,7 @@ class Jobs:
         def store(result: LinkResult | IconotextError) -> None:
             if isinstance(result, IconotextError):
                 self.followed.set_failed(entry.id, entry.path)
-                self.store.set_failed(entry.id, collection.round, without_place(str(result), entry))
+                self.store.set_failed(entry.id, collection.round, without_place(str(result), entry.path))
                 return
             pictures = [Picture(entry.id, *row) for row in result.pictures]
             same = entry.digest == result.columns["digest"]
@@ -204,6 +202,7 @@ class Jobs:
             self.followed.set_files(entry.id, result.files)
             self.alt_texts.set_wanted(entry.id, result.keys_to_describe)
             self.metrics.linked(1, result.columns["links"])
+            # Last: if the server is killed before, the next one links the document again.
             self.store.set_linked(entry.id, collection.round, result.columns, pictures, changed)
 
         self._submit(collection, entry.id, store, work.link, self._task(collection, entry))
@@ -347,11 +346,6 @@ def _has_stamp(folder: Path, stamp: str) -> bool:
         return (folder / STAMP).read_text(encoding="ascii") == stamp
     except OSError:
         return False
-
-
-def without_place(message: str, entry: Entry) -> str:
-    """A message about a document without its path on this machine, since clients may see the message."""
-    return without_hint(message.replace(f"{entry.path}: ", "").replace(entry.path, Path(entry.path).name))
 
 
 def of_app(name: str) -> Any:

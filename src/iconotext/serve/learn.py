@@ -1,7 +1,6 @@
 """Learning from verdicts: infer the habit of a collection again, and link its documents from stored evidence.
 
-``learn`` does it: nothing is read, decoded or encoded, and no page is written until somebody opens it. ``view_by``
-makes the reading view with other settings.
+Nothing is read, decoded or encoded, and no page is written until somebody opens it.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from iconotext.plain_text import json_text
 from iconotext.run import habits_of
 from iconotext.serve import work
 from iconotext.serve.results import REVIEW, StoredEvidence, stored_evidence, view
-from iconotext.serve.sources import digest, read_place
+from iconotext.serve.sources import read_place
 from iconotext.serve.work import Task, linker
 from iconotext.system.files import write_text
 
@@ -57,13 +56,10 @@ def view_by(task: Task, chosen: Mapping[str, Any]) -> str:
         chosen: Settings of ``LinkSettings``, by name.
     """
     reader = linker("reading")
-    settings = reader.settings.model_copy(update=dict(chosen))
-    document = read_place(task.place)
-    other = Linker(reader.encoder, settings)
+    other = Linker(reader.encoder, reader.settings.model_copy(update=dict(chosen)))
     other.relation_model = reader.relation_model  # loaded only once
-    answers = task.verdicts.get(digest(document), {})
-    linked = other.link_evidence(work.evidence_of(document), task.habits_with(document, answers))
-    return view(work.as_judged(linked, answers), Path(task.folder), task.leads, settings, changed=True)
+    linked = task.linked(other, work.evidence_of(read_place(task.place)))
+    return view(linked, task, other.settings, changed=True)
 
 
 def learn(documents: Sequence[Judgeable], before: str) -> Learned:

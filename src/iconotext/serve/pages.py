@@ -1,7 +1,4 @@
-"""Routes for the pages of documents (list, reading view, review, folder, answers), and for static files.
-
-Other modules render their pages with ``page``.
-"""
+"""Routes for the pages of documents (list, reading view, review, folder, answers), and for static files."""
 
 from __future__ import annotations
 
@@ -55,23 +52,10 @@ class Chosen(BaseModel):
 ANSWERS = 50
 """Most answers on a page."""
 
-ASSETS = {
-    "page.css": (PACKAGE, "text/css"),
-    "serve.css": ("iconotext.serve", "text/css"),
-    "alt-text.css": ("iconotext.serve", "text/css"),
-    "alt-text.js": ("iconotext.serve", "text/javascript"),
-    "follow.js": ("iconotext.serve", "text/javascript"),
-    "list.js": ("iconotext.serve", "text/javascript"),
-    "root.js": ("iconotext.serve", "text/javascript"),
-    "review.js": ("iconotext.serve", "text/javascript"),
-    "cards.css": ("iconotext.library", "text/css"),
-    "search.css": ("iconotext.serve", "text/css"),
-    "search.js": ("iconotext.serve", "text/javascript"),
-    "server.js": ("iconotext.serve", "text/javascript"),
-    "study.css": ("iconotext.serve", "text/css"),
-    "study.js": ("iconotext.serve", "text/javascript"),
-}
-"""The static files of the pages: package of the template, and media type."""
+STYLES = ("alt-text.css", "search.css", "serve.css", "study.css")
+SCRIPTS = ("alt-text.js", "follow.js", "list.js", "review.js", "root.js", "search.js", "server.js", "study.js")
+ASSETS = {"page.css": PACKAGE, "cards.css": "iconotext.library"} | dict.fromkeys(STYLES + SCRIPTS, "iconotext.serve")
+"""The static files of the pages, each with its package. No other file is sent, whatever a request names."""
 
 TEMPLATES = ("iconotext.serve", "iconotext.library")
 """Packages of the templates; that of search results belongs to the library."""
@@ -81,21 +65,16 @@ def page(template: str, settings: ServeSettings, *, here: str, title: str, **val
     """Render a page of the server.
 
     Args:
-        here: Address of its section; see ``sections``.
+        here: Address of its section in the navigation.
         title: Its title.
     """
-    values |= {"settings": settings, "sections": sections(settings), "here": here, "title": title}
+    sections = {"/": "Documents"}
+    if settings.library is not None:
+        sections["/search"] = "Search"
+    if settings.study:
+        sections["/studies"] = "Studies"
+    values |= {"settings": settings, "sections": sections, "here": here, "title": title}
     return environment(*TEMPLATES).get_template(template).render(**values) + "\n"
-
-
-def sections(settings: ServeSettings) -> list[tuple[str, str]]:
-    """Address and name of each section in the navigation."""
-    every = [
-        ("/", "Documents", True),
-        ("/search", "Search", settings.library is not None),
-        ("/studies", "Studies", bool(settings.study)),
-    ]
-    return [(address, name) for address, name, exists in every if exists]
 
 
 def all_documents(jobs: TheJobs, query: Annotated[ListQuery, Query()], path: str = "") -> str:
@@ -164,8 +143,8 @@ def static(name: str) -> Response:
     """A style sheet or a script."""
     if name not in ASSETS:
         raise HTTPException(404, "there is no such file")
-    package, kind = ASSETS[name]
-    return Response(asset(package, name), media_type=kind, headers={"cache-control": "no-cache"})
+    kind = "text/javascript" if name in SCRIPTS else "text/css"
+    return Response(asset(ASSETS[name], name), media_type=kind, headers={"cache-control": "no-cache"})
 
 
 def _answer(jobs: Jobs, collection: str, row: sqlite3.Row) -> dict[str, object]:

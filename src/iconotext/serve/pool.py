@@ -1,7 +1,4 @@
-"""The pool of processes that read and link for the server (``Pool``): it refuses calls when too many are waiting.
-
-``picture_pool`` is a pool that encodes pictures for studies.
-"""
+"""The pool of processes that read and link for the server (``Pool``): it refuses calls when too many are waiting."""
 
 from __future__ import annotations
 
@@ -26,9 +23,6 @@ PICTURE_SECONDS = 60.0
 """Time limit in seconds for encoding a picture."""
 
 
-TOO_MUCH = "too much is waiting already: try again in a minute"
-
-
 class BusyError(IconotextError):
     """Too many calls are waiting."""
 
@@ -39,14 +33,14 @@ class Pool(ProcessPool):
     The results of ``submit`` raise ``IconotextError``, also for a bug of the function.
     """
 
-    def __init__(self, processes: int, prepare: Callable[[Any], None], settings: Any) -> None:
+    def __init__(self, processes: int, prepare: Callable[[Any], None] | None = None, settings: Any = None) -> None:
         super().__init__(processes, prepare, settings)
         self.start(processes)
 
     def check(self) -> None:
         """Raise ``BusyError`` if no further call may wait."""
         if self.waiting >= MAX_WAITING:
-            raise BusyError(TOO_MUCH)
+            raise BusyError("too much is waiting already: try again in a minute")
 
     def submit(
         self, function: Callable[P, Result], seconds: float | None, /, *arguments: P.args, **_: P.kwargs
@@ -75,18 +69,9 @@ def _answer(function: Callable[..., Result], *arguments: Any) -> Result:
         raise GoneError(f"a bug of iconotext: {error!r}") from error
 
 
-def picture_pool() -> Pool:
-    """A pool of one process for ``encoded``, without a model; linking does not hold it up."""
-    return Pool(1, _prepare_nothing, None)
-
-
 def encoded(file: Path) -> tuple[str, bytes]:
     """Media type (jpeg or png) and bytes of a picture, at most 900 pixels a side, without metadata."""
     picture = embed([Image("picture", file)], [0])[0]
     if picture.uri is None:
         raise ImageError(f"this picture cannot be shown: {picture.problem}")
     return picture.content
-
-
-def _prepare_nothing(_: None) -> None:
-    pass

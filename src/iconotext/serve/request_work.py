@@ -17,6 +17,7 @@ from typing import NamedTuple
 from iconotext.check.rules import CheckSettings
 from iconotext.decide.settings import LinkSettings
 from iconotext.errors import DocumentError
+from iconotext.excerpts import Chunk, Context
 from iconotext.linker import Linker
 from iconotext.place.pictures import ROWS
 from iconotext.place.settings import PlaceSettings
@@ -63,22 +64,16 @@ def links(upload: Upload) -> Reply:
 
 def contexts(upload: Upload, words: int) -> Reply:
     """The statements about each picture, as ``iconotext context --json``."""
-    from iconotext.report.as_excerpts import json_array
     from iconotext.report.context import contexts as contexts_of
 
-    return _reply(
-        upload, lambda results: json_array(row for linked in _linked(results) for row in contexts_of(linked, words))
-    )
+    return _excerpts(upload, lambda linked: contexts_of(linked, words))
 
 
 def chunks(upload: Upload, words: int) -> Reply:
     """The documents in chunks with their pictures, as ``iconotext chunks --json``."""
-    from iconotext.report.as_excerpts import json_array
     from iconotext.report.chunks import chunks as chunks_of
 
-    return _reply(
-        upload, lambda results: json_array(row for linked in _linked(results) for row in chunks_of(linked, words))
-    )
+    return _excerpts(upload, lambda linked: chunks_of(linked, words))
 
 
 def checked(upload: Upload, checking: CheckSettings) -> Reply:
@@ -103,7 +98,8 @@ def place(upload: Upload, text: str, placing: PlaceSettings) -> Reply:
         if not path.is_file():
             refused = dict(upload.refused).get(text, "no file of this name was sent")
             raise DocumentError(f"text: {text}: {refused}")
-        pattern = re.sub(r"[^\w/]", r"\\\g<0>", f"/{path.as_posix()}")  # the other files have the pictures
+        # The other files have the pictures: as in .gitignore, a pattern that only this path matches.
+        pattern = re.sub(r"[^\w/]", r"\\\g<0>", f"/{path.as_posix()}")
         reading = upload.reading.model_copy(update={"root": Path.cwd(), "exclude": (pattern,)})
         document = text_document(path, reading)
         rows = sorted(file for file in Path().rglob("*") if file.suffix.lower() in ROWS and file.is_file())
@@ -152,8 +148,13 @@ def _for_clients(read: Document | Failure) -> Document | Failure:
     return for_clients(read)
 
 
-def _linked(results: Results) -> Iterator[LinkedDocument]:
-    for result in results:
-        if isinstance(result, Failure):
-            raise result.error
-        yield result
+def _excerpts(upload: Upload, excerpts_of: Callable[[LinkedDocument], Iterable[Context | Chunk]]) -> Reply:
+    from iconotext.report.as_excerpts import json_array
+
+    def excerpts(results: Results) -> Iterator[Context | Chunk]:
+        for result in results:
+            if isinstance(result, Failure):
+                raise result.error
+            yield from excerpts_of(result)
+
+    return _reply(upload, lambda results: json_array(excerpts(results)))

@@ -1,9 +1,7 @@
 """The folder of a linked document: its reading view, JSON, pictures and evidence.
 
-``write_view`` writes the reading view and the JSON, and ``addressed`` gives pictures their addresses on the server.
-``store_evidence`` stores the evidence, and ``stored_evidence`` reads it, so that verdicts about other documents can
-change the links without reading the document again. Evidence is stored as arrays and JSON, not as a pickle: that of
-another version or model must count as missing, not fail or be wrong.
+With the evidence, verdicts about other documents can change the links without reading the document again. It is stored
+as arrays and JSON, not as a pickle: that of another version or model must count as missing, not fail or be wrong.
 """
 
 from __future__ import annotations
@@ -11,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +30,7 @@ if TYPE_CHECKING:
 
     from iconotext.decide.settings import LinkSettings
     from iconotext.report.embedded import Embedded
+    from iconotext.serve.work import Task
     from iconotext.types import LinkedDocument
 
 PAGE, LINKED, STAMP = "page.html", "linked.json", "stamp"
@@ -61,30 +60,30 @@ TEACHERS: tuple[Evidence, ...] = ("caption", "reference")
 """The kinds of evidence from which habits are inferred."""
 
 
-def write_view(
-    linked: LinkedDocument, source: str, home: Path, leads: Mapping[str, str], stamp: str, settings: LinkSettings
-) -> None:
-    """Write the reading view, its JSON, and their stamp; see ``work.Task`` for the arguments.
-
-    Args:
-        source: Path of the document in the JSON, without the folders of this machine.
-    """
+def write_view(linked: LinkedDocument, task: Task, settings: LinkSettings) -> None:
+    """Write the reading view of a linked document, its JSON, and their stamp."""
     from iconotext.report.as_json import json_object
 
-    page = view(linked, home, leads, settings, changed=False)
+    page, home = view(linked, task, settings, changed=False), Path(task.folder)
+    data = json_object(linked) | {"source": task.place.relative}  # without the folders of this machine
     (home / STAMP).unlink(missing_ok=True)  # first: if the server is killed now, both files are made again
     write_text(home / PAGE, page, force=True)
-    write_text(home / LINKED, json_text(json_object(linked) | {"source": source}) + "\n", force=True)
-    write_text(home / STAMP, stamp, force=True)
+    write_text(home / LINKED, json_text(data) + "\n", force=True)
+    write_text(home / STAMP, task.stamp, force=True)
 
 
-def view(linked: LinkedDocument, home: Path, leads: Mapping[str, str], settings: LinkSettings, *, changed: bool) -> str:
+def view(linked: LinkedDocument, task: Task, settings: LinkSettings, *, changed: bool) -> str:
     """The reading view, with a form for its settings; ``changed``: whether they differ from the default ones."""
     from iconotext.report.reading_page import reading_page
 
-    pictures, correct = addressed(home, linked.document), f"{leads['Review']}&picture="
     return reading_page(
-        linked, index="/", leads=leads, embedded=pictures, form=settings, changed=changed, correct=correct
+        linked,
+        index="/",
+        leads=task.leads,
+        embedded=addressed(Path(task.folder), linked.document),
+        form=settings,
+        changed=changed,
+        correct=f"{task.leads['Review']}&picture=",
     )
 
 
@@ -104,9 +103,9 @@ def embed_in(home: Path, document: Document, numbers: Iterable[int]) -> dict[int
     return embedded
 
 
-def picture_file(home: Path, number: int) -> Path | None:
-    """The file of a picture; None if it does not exist."""
-    return next((file for kind in KINDS if (file := home / f"{number}.{kind}").is_file()), None)
+def picture_file(home: Path, name: int | str) -> Path | None:
+    """The file of a picture in a folder, by its number or digest; None if it does not exist."""
+    return next((file for kind in KINDS if (file := home / f"{name}.{kind}").is_file()), None)
 
 
 def picture_digest(data: bytes) -> str:

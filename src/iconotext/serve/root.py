@@ -100,25 +100,28 @@ def shelf(root: Path | None, path: str, number: int) -> Shelf:
 
 
 def _inside(place: Path, home: Path, beside: set[str]) -> Inside:
-    name, path = readable(place.name), place.relative_to(home).as_posix()
     real = place.resolve()
+    is_folder = opens = False
     if not real.is_relative_to(home):
-        return Inside(name, path, folder=False, about=OUTSIDE, opens=False)
-    if place.is_dir():
+        about = OUTSIDE
+    elif place.is_dir():
+        is_folder = True
         documents, about = _contents(place, home)
+        opens = documents > 0
         if place.is_symlink():
             target = real.relative_to(home).as_posix() if real != home else "the root"
             about += f"; a link to {target}, left out where the folder around it is opened"
         elif GitIgnoreSpec.from_lines(LEFT_OUT).match_file(f"{place.name}/") or beside & {*BUILT.get(place.name, ())}:
             about += "; left out where the folder around it is opened"
-        return Inside(name, path, folder=True, about=about, opens=documents > 0)
-    if not place.exists():
-        return Inside(name, path, folder=False, about="a link to nothing", opens=False)
-    if not place.is_file() or file_kind(place) != "document":
-        return Inside(name, path, folder=False, about="not a document that is read", opens=False)
-    if lacks_extra(place.suffix.lower()):
-        return Inside(name, path, folder=False, about="is read with iconotext[formats] alone", opens=False)
-    return Inside(name, path, folder=False, about=data_size(real.stat().st_size), opens=True)
+    elif not place.exists():
+        about = "a link to nothing"
+    elif not place.is_file() or file_kind(place) != "document":
+        about = "not a document that is read"
+    elif lacks_extra(place.suffix.lower()):
+        about = "is read with iconotext[formats] alone"
+    else:
+        about, opens = data_size(real.stat().st_size), True
+    return Inside(readable(place.name), place.relative_to(home).as_posix(), is_folder, about, opens)
 
 
 def _contents(folder: Path, home: Path) -> tuple[int, str]:

@@ -115,11 +115,8 @@ class Finder:
     """The processes that search a library, and the folder of the pictures that were sent to search with."""
 
     def __init__(self, settings: ServeSettings, library: Path) -> None:
-        self._workers, self.library, self.examples = (
-            settings.workers,
-            library,
-            str(settings.data.absolute() / "examples"),
-        )
+        self._workers, self.library = settings.workers, library
+        self.examples = str(settings.data.absolute() / "examples")
         self.pool = Pool(settings.workers, search_work.prepare, str(library.absolute()))
         self.encoding = asyncio.Semaphore(settings.workers)
         """Limits pictures that are encoded at a time: a page asks for 24, and searches must come in between."""

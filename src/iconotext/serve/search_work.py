@@ -1,8 +1,4 @@
-"""Functions that the search processes run. The library and its models stay open between searches.
-
-``find`` searches, ``picture`` reads a picture, ``keep_example`` stores an uploaded picture; ``LibraryNames`` names
-files without the paths of this machine.
-"""
+"""Functions that the search processes run. The library and its models stay open between searches."""
 
 from __future__ import annotations
 
@@ -27,6 +23,7 @@ from iconotext.library.settings import read_settings
 from iconotext.plain_text import shortened
 from iconotext.report.embedded import LONGER_SIDE, Embedded, embed
 from iconotext.serve.answers import Described
+from iconotext.serve.results import picture_file
 from iconotext.system.files import write_bytes
 from iconotext.types import Image
 
@@ -173,7 +170,7 @@ def find(body: SearchIn, examples: str) -> Findings:
             roots = ", ".join(described.folders)
             raise SettingError(f"{body.folder}: no folder of this library, which begin with: {shortened(roots, 200)}")
         filters = replace(filters, folder=folder)
-    example = body.picture and _example(body.picture, examples)
+    example = body.picture and picture_file(Path(examples), body.picture)
     query = Query(body.sentence, example or body.picture, body.relation or None, body.top, filters, body.anyway)
     with _without_paths() as searcher:
         library, query, results, note = searcher.find(query)
@@ -193,7 +190,7 @@ def picture(digest: str, size: Size, examples: str) -> tuple[str, bytes]:
         ImageError: It does not exist, or its file is gone or has changed.
         IconotextError: As for ``about``.
     """
-    example = _example(digest, examples)
+    example = picture_file(Path(examples), digest)
     if example is not None:
         return example.suffix.removeprefix("."), example.read_bytes()
     with _without_paths() as searcher:
@@ -239,10 +236,6 @@ def _names(roots: tuple[str, ...]) -> LibraryNames:
     return LibraryNames(roots)
 
 
-def _example(digest: str, examples: str) -> Path | None:
-    return next((file for kind in ("jpeg", "png") if (file := Path(examples) / f"{digest}.{kind}").is_file()), None)
-
-
 @contextmanager
 def _without_paths() -> Iterator[Searcher]:
     """The searcher; errors are reported without the paths of the library and its models."""
@@ -255,6 +248,6 @@ def _without_paths() -> Iterator[Searcher]:
             settings = read_settings(searcher.path)
             places |= {settings.model, settings.relations_from}
         message = str(error)
-        for place in sorted(filter(os.path.isabs, places), key=len, reverse=True):
+        for place in sorted(filter(os.path.isabs, places), key=len, reverse=True):  # one may begin with another
             message = message.replace(place, Path(place).name)
         raise type(error)(message) from None

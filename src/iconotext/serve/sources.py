@@ -1,8 +1,4 @@
-"""The documents of collections on the disk: find and read them, and compare the states of their files.
-
-``documents_in`` finds documents, ``read_files`` reads one, ``files_now`` gives the states of its files, and ``digest``
-tells its versions apart. Advice in messages that only a person at this machine could follow is left out.
-"""
+"""The documents of collections on the disk: find and read them, and compare the states of their files."""
 
 from __future__ import annotations
 
@@ -111,7 +107,8 @@ def read_files(place: Place) -> Reading:
     if not path.resolve().is_relative_to(Path(place.within).resolve()):
         raise DocumentError(f"{path.name}: a link that leads out of the folder")
     read = _read(place, file)
-    if files_now(file.path for file in read.files) != read.files:  # a picture has changed
+    # The key of the cache has the state of the document's own file, not those of its pictures.
+    if files_now(file.path for file in read.files) != read.files:
         _read.cache_clear()
         read = _read(place, file)
     return read
@@ -152,6 +149,11 @@ def for_clients(document: Document) -> Document:
     """A document with problems of pictures that omit advice which only a person at this machine could follow."""
     images = (replace(image, problem=image.problem and without_hint(image.problem)) for image in document.images)
     return replace(document, images=tuple(images))
+
+
+def without_place(message: str, path: str) -> str:
+    """A message about a document for clients: without its path, and without advice that they cannot follow."""
+    return without_hint(message.replace(f"{path}: ", "").replace(path, Path(path).name))
 
 
 def without_hint(message: str) -> str:

@@ -62,7 +62,7 @@ class Entry:
     Attributes:
         number: Its number in the collection, from 0.
         name: Unique in the collection.
-        images: Number of all its pictures; None if it was linked by an older version.
+        images: Number of all its pictures.
         missing: Number of pictures that were not found or cannot be read; pictures on the web do not count.
         digest: Digest of its sentences and pictures; verdicts about a version with another digest do not count.
         round: The ``round`` of its collection when it was linked.
@@ -84,7 +84,7 @@ class Entry:
     digest: str | None
     round: int
     changed: str
-    images: int | None = None
+    images: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ create table if not exists documents (
     name text not null, path text not null, state text not null, problem text, title text,
     sentences integer not null default 0, links integer not null default 0,
     missing integer not null default 0, digest text, round integer not null default -1,
-    changed text not null default '[]', images integer, unique (collection, number)
+    changed text not null default '[]', images integer not null default 0, unique (collection, number)
 );
 create table if not exists pictures (
     document integer not null references documents on delete cascade, number integer not null,
@@ -191,6 +191,7 @@ class Store:
 
     def __init__(self, file: Path) -> None:
         self._lock, self._file = threading.RLock(), file
+        # One connection for all threads, behind the lock; without an isolation level, ``change`` alone begins and ends.
         self._sql = sqlite3.connect(file, check_same_thread=False, isolation_level=None)
         self._sql.row_factory = sqlite3.Row
         self._sql.create_function("folded", 1, lambda text: (text or "").casefold(), deterministic=True)
@@ -200,8 +201,11 @@ class Store:
         if version not in (0, VERSION):
             raise SettingError(f"{file}: made by another version of iconotext ({version}): name another folder")
         self._sql.executescript(_TABLES + f"pragma user_version = {VERSION};")
-        if not self.rows("select 1 from pragma_table_info('documents') where name = 'images'"):  # of an older version
-            self._sql.execute("alter table documents add column images integer")
+        if not self.rows("select 1 from pragma_table_info('documents') where name = 'images'"):  # of version 0.1.0
+            self._sql.execute("alter table documents add column images integer not null default 0")
+            self._sql.execute(
+                "update documents set images = missing + (select count(*) from pictures where document = documents.id)"
+            )
 
     def close(self) -> None:
         """Close the file."""
@@ -310,6 +314,7 @@ class Store:
                 are to be linked again.
         """
         with self.change() as sql:
+            # A document that came meanwhile has changed ``learned`` (``Followed.set_documents``), which then stays.
             sql.execute(
                 "update collections set habits = ?, habit = ?, round = round + 1, "
                 "learned = case when learned = ? then ? else learned end where id = ?",
@@ -363,14 +368,10 @@ class Store:
         """Record that a document was linked: columns as in ``work.LinkResult``, pictures, changed sentences."""
         with self.change() as sql:
             sql.execute(
-                "update documents set state = 'done', problem = null, title = ?, sentences = ?, links = ?, "
-                "missing = ?, digest = ?, images = ?, round = ?, changed = ? where id = ?",
-                (
-                    *(columns[name] for name in ("title", "sentences", "links", "missing", "digest", "images")),
-                    round_,
-                    json.dumps(changed),
-                    entry,
-                ),
+                "update documents set state = 'done', problem = null, title = :title, sentences = :sentences, "
+                "links = :links, missing = :missing, digest = :digest, images = :images, round = :round, "
+                "changed = :changed where id = :id",
+                {**columns, "round": round_, "changed": json.dumps(changed), "id": entry},
             )
             _set_pictures(sql, entry, pictures)
 
@@ -387,10 +388,11 @@ class Store:
         """The first document of a collection that is to be linked (again), except those in ``without``."""
         query = (
             "select documents.* from documents join collections on collections.id = collection where collection = ? "
-            "and documents.round < collections.round order by number"
+            "and documents.round < collections.round and documents.id not in (select value from json_each(?)) "
+            "order by number limit 1"
         )
-        excluded = set(without)
-        return next((Entry(**dict(row)) for row in self.rows(query, collection) if row["id"] not in excluded), None)
+        rows = self.rows(query, collection, json.dumps(list(without)))
+        return Entry(**dict(rows[0])) if rows else None
 
     def pictures(self, collection: str) -> list[Picture]:
         """The pictures of all linked documents of a collection, in order."""
@@ -489,6 +491,7 @@ class Store:
 
     def last_change(self, collection: str, entry: int | None = None) -> int:
         """A number that grows with each verdict and each undo, in a collection or on one of its documents."""
+        # An undo adds no row, so the number of undone verdicts is added to the largest id.
         query = (
             "select coalesce(max(verdicts.id), 0) + coalesce(sum(undone), 0) as last from verdicts "
             "join documents on documents.id = document where collection = ? and ? in (document, -1)"

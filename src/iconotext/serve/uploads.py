@@ -131,7 +131,8 @@ def save_files(files: Iterable[tuple[str, BinaryIO]], folder: Path, settings: Se
             if PurePosixPath(name).suffix.lower() == ".zip":
                 upload.unpack(name, content)
             else:
-                upload.left -= _size(content)
+                upload.left -= content.seek(0, os.SEEK_END)
+                content.seek(0)
                 upload.add(name, iter(partial(content.read, CHUNK), b""))
             if len(upload.files) > settings.max_files:
                 raise HostileDocumentError(f"more than {settings.max_files:,} files: send a part of them")
@@ -222,9 +223,3 @@ def _beside(path: PurePosixPath) -> Iterator[PurePosixPath]:
 def _is_of_the_system(name: str) -> bool:
     """Whether a file in a zip is a hidden one of an operating system."""
     return name.startswith("__MACOSX/") or PurePosixPath(name).name in (".DS_Store", "Thumbs.db")
-
-
-def _size(content: BinaryIO) -> int:
-    size = content.seek(0, 2)
-    content.seek(0)
-    return size

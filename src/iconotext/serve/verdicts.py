@@ -51,7 +51,7 @@ def agreed(verdicts: Iterable[Verdict]) -> dict[PictureKey, Answer]:
     """The answer that most reviewers gave for each picture; pictures with a tie are left out."""
     clear = {}
     for picture, answers in by_picture(verdicts).items():
-        (answer, voices), *others = Counter(answers.values()).most_common(2)
+        (answer, voices), *others = Counter(answers.values()).most_common(2)  # the second may have as many voices
         if not others or others[0][1] < voices:
             clear[picture] = Answer(answer, tuple(sorted(name for name, value in answers.items() if value == answer)))
     return clear

@@ -1,7 +1,6 @@
 """Functions that the pool's processes run on documents: find and read them, infer habits, link, write results.
 
-``find`` lists the documents of a collection, ``link`` links one and writes its files, ``view`` writes its pages again.
-Each goes through the linking run (``iconotext.run``) by the linkers of its process, which share one model.
+They use the linkers of their process, which share one model.
 """
 
 from __future__ import annotations
@@ -68,9 +67,20 @@ class Task(NamedTuple):
     leads: Mapping[str, str]
     stamp: str
 
-    def habits_with(self, document: Document, answers: Answers) -> dict[str, Habit]:
-        """The habits with the verdicts about the present version of the document."""
-        return habits_of(self.habits, {document.id: {image: answer.sentences for image, answer in answers.items()}})
+    def answers(self, document: Document) -> Answers:
+        """The verdicts about this version of the document."""
+        return self.verdicts.get(digest(document), {})
+
+    def habits_with_answers(self, document: Document) -> dict[str, Habit]:
+        """The habits, with the verdicts about this version of the document."""
+        judged = {image: answer.sentences for image, answer in self.answers(document).items()}
+        return habits_of(self.habits, {document.id: judged})
+
+    def linked(self, reader: Linker, evidence: DocumentEvidence) -> LinkedDocument:
+        """The document as a linker links it, with the verdicts instead of inferred links."""
+        document = evidence.document
+        inferred = reader.link_evidence(evidence, self.habits_with_answers(document))
+        return as_judged(inferred, self.answers(document))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +106,7 @@ _linkers: dict[str, Linker] = {}
 def prepare(model: str) -> None:
     """Load the model, once for each process."""
     _linkers["reading"] = linker = Linker.load(model)
+    # For the review: as many sentences of each picture as it offers, however unlikely. Relations are for pages only.
     every = {"select": "top-k", "k": CANDIDATES, "min_confidence": 0.0}
     for name, chosen in {"weighing": {}, "candidates": every}.items():
         settings = linker.settings.model_copy(update={**chosen, "relations": "none"})
@@ -166,13 +177,11 @@ def link(task: Task) -> LinkResult:
     evidence = reader.gather(document)
     store_evidence(evidence, reader.encoder.fingerprint, version, home)
     embedded = embed_in(home, evidence.document, shown_images(evidence.document))
-    answers = task.verdicts.get(version, {})
-    habits = task.habits_with(document, answers)
-    reading = as_judged(reader.link_evidence(evidence, habits), answers)
-    write_view(reading, task.place.relative, home, task.leads, task.stamp, reader.settings)
+    reading = task.linked(reader, evidence)
+    write_view(reading, task, reader.settings)
     described = to_describe(reading, task.place, read.sha256, embedded)
     write_text(home / ALT_TEXT, json_text(described) + "\n", force=True)
-    candidates = linker("candidates").link_evidence(evidence, habits)
+    candidates = linker("candidates").link_evidence(evidence, task.habits_with_answers(document))
     likeliest = by_image(candidates)
     visible = [number for number, picture in embedded.items() if picture.uri is not None]
     write_text(home / REVIEW, json_text(review_of(candidates, likeliest, visible)) + "\n", force=True)
@@ -196,11 +205,8 @@ def link(task: Task) -> LinkResult:
 def view(task: Task) -> str:
     """Write the reading view and the JSON of a document, linked again; return the document's present digest."""
     document, reader = read_place(task.place), linker("reading")
-    evidence, version = evidence_of(document), digest(document)
-    answers = task.verdicts.get(version, {})
-    linked = as_judged(reader.link_evidence(evidence, task.habits_with(document, answers)), answers)
-    write_view(linked, task.place.relative, Path(task.folder), task.leads, task.stamp, reader.settings)
-    return version
+    write_view(task.linked(reader, evidence_of(document)), task, reader.settings)
+    return digest(document)
 
 
 _last: list[tuple[Document, DocumentEvidence]] = []
