@@ -8,8 +8,8 @@ from itertools import pairwise
 import pytest
 
 from iconotext.types import Explanation, Image, Sentence
-from tests.support.browser import contrast, until
-from tests.support.linked import HOSTILE, explained, link, make_linked, photograph
+from tests.support.browser import contrast, ground, until
+from tests.support.linked import link, make_linked, photograph
 
 pytestmark = pytest.mark.browser
 
@@ -170,40 +170,8 @@ def test_the_dialog_has_the_map_of_the_sentence_pointed_at(open_page, linked):
 def test_shaded_words_can_be_read(open_page, linked, scheme):
     page = open_page(linked, color_scheme=scheme)
     page.locator("#s0").focus()
-    shade = page.locator("#s0 .w").first.evaluate(
-        """e => { const c = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
-        for (const x of [document.body, e.parentElement, e]) {
-            c.fillStyle = getComputedStyle(x).backgroundColor; c.fillRect(0, 0, 1, 1); }
-        return `rgb(${c.getImageData(0, 0, 1, 1).data.slice(0, 3).join()})` }"""
-    )
+    shade = ground(page.locator("#s0 .w").first)
     assert contrast(page.locator("#s0").evaluate("e => getComputedStyle(e).color"), shade) >= 4.5
-
-
-def test_explained_pages_fit_every_width(open_page, linked):
-    page = open_page(linked)
-    for width in (1440, 768, 390, 320):
-        page.set_viewport_size({"width": width, "height": 844})
-        page.locator("#s0").focus()
-        until(page, f"document.documentElement.scrollWidth <= {width}")
-        assert page.get_by_role("switch").is_visible()
-        page.locator("#p0 button").click()
-        assert page.evaluate("document.querySelector('dialog').scrollWidth") <= width
-        page.keyboard.press("Escape")
-
-
-def test_nothing_of_an_explained_document_runs(open_page):
-    sentences: list[str | Sentence] = [Sentence(text, n, "heading") for n, text in enumerate(HOSTILE)]
-    images = [Image(text, photograph(n), text, text) for n, text in enumerate(HOSTILE)]
-    links = [link(n, n, 0.5) for n in range(len(HOSTILE))]
-    page = open_page(explained(make_linked(sentences, images, links)), width=390, height=844)
-    for n in range(len(HOSTILE)):
-        text = page.locator(f"#s{n}").evaluate("e => e.textContent")
-        page.locator(f"#s{n}").focus()
-        assert page.locator(f"#s{n}").evaluate("e => e.textContent") == text
-        page.locator(f"#p{n} button").click()
-        page.keyboard.press("Escape")
-    assert page.evaluate("document.scripts.length") == 2
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_print_shows_pictures_without_maps(open_page, linked):

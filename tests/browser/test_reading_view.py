@@ -9,8 +9,8 @@ import pytest
 
 from iconotext.decide.measured import MEASURED
 from iconotext.types import Image, Sentence
-from tests.support.browser import accessible, contrast, luminance, until
-from tests.support.linked import HOSTILE, link, make_linked, photograph
+from tests.support.browser import accessible, contrast, ground, luminance, until
+from tests.support.linked import HOSTILE, explained, link, make_linked, photograph
 
 pytestmark = pytest.mark.browser
 
@@ -177,14 +177,6 @@ def test_a_thread_that_was_drawn_anew_while_lit_goes_out_again(open_page, linked
     page.wait_for_selector(".thread.on:not([data-link='3'])", state="detached")
 
 
-def test_a_lit_sentence_has_a_marker(open_page, linked):
-    page = open_page(linked)
-    background = "e => getComputedStyle(e).backgroundColor"
-    before = page.locator("#s4").evaluate(background)
-    page.locator("#s4").hover()
-    assert page.locator("#s4").evaluate(background) != before
-
-
 def test_the_slider_hides_links_and_the_count_follows(open_page, linked):
     page = open_page(linked, height=1600)
     slider = page.get_by_label("Confidence at least")
@@ -281,13 +273,17 @@ def test_pictures_without_links_are_listed_with_their_reason(open_page, linked):
     assert "file not found" in section.inner_text()
 
 
-def test_nothing_of_a_document_runs(open_page):
+@pytest.mark.parametrize("made", [lambda linked: linked, explained])
+def test_nothing_of_a_document_runs(open_page, made):
     sentences: list[str | Sentence] = [Sentence(text, n, "heading") for n, text in enumerate(HOSTILE)]
     images = [Image(text, photograph(n), text, text) for n, text in enumerate(HOSTILE)]
     images += [Image(text, None, text, text, problem=text) for text in HOSTILE]
     links = [link(n, n, 0.5) for n in range(len(HOSTILE))]
-    page = open_page(make_linked(sentences, images, links, title="".join(HOSTILE)), width=390, height=844)
+    page = open_page(made(make_linked(sentences, images, links, title="".join(HOSTILE))), width=390, height=844)
     for n in range(len(HOSTILE)):
+        text = page.locator(f"#s{n}").evaluate("e => e.textContent")
+        page.locator(f"#s{n}").focus()  # where links are explained, words are shaded
+        assert page.locator(f"#s{n}").evaluate("e => e.textContent") == text
         page.locator(f"#p{n} button").click()
         assert page.locator("dialog").is_visible()
         page.keyboard.press("Escape")
@@ -310,11 +306,14 @@ def test_even_markup_that_got_in_could_not_run(open_page, linked):
     open_page.wrong.clear()
 
 
-def test_no_width_scrolls_sideways(open_page, linked):
-    page = open_page(linked)
+@pytest.mark.parametrize("made", [lambda linked: linked, explained])
+def test_no_width_scrolls_sideways(open_page, linked, made):
+    page = open_page(made(linked))
     for width in (1440, 1024, 768, 700, 390, 320):
         page.set_viewport_size({"width": width, "height": 844})
+        page.locator("#s4").focus()
         until(page, f"document.documentElement.scrollWidth <= {width}")
+        assert page.get_by_role("switch").is_visible() == (made is explained)
         page.locator("#p0 button").click()
         assert page.evaluate("document.querySelector('dialog').scrollWidth") <= width
         page.keyboard.press("Escape")
@@ -346,15 +345,9 @@ def test_text_has_contrast(open_page, linked, scheme):
         )
         assert contrast(found, paper) >= 4.5, hue
     page.locator("#s1").hover()
-    ink = page.locator("#s1").evaluate(colour)
-    marker = page.locator("#s1").evaluate(
-        """e => { const c = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
-        for (const fill of [getComputedStyle(document.body).backgroundColor, getComputedStyle(e).backgroundColor]) {
-            c.fillStyle = fill; c.fillRect(0, 0, 1, 1); }
-        return `rgb(${c.getImageData(0, 0, 1, 1).data.slice(0, 3).join()})` }"""
-    )
+    marker = ground(page.locator("#s1"))
     assert marker != paper
-    assert contrast(ink, marker) >= 4.5
+    assert contrast(page.locator("#s1").evaluate(colour), marker) >= 4.5
 
 
 def test_a_right_to_left_document_has_its_pictures_on_the_left(open_page):

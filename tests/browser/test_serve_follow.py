@@ -20,13 +20,21 @@ TOP = """(words) => [...document.querySelectorAll("#text [id^=s]")]
     .find((one) => one.textContent.includes(words)).getBoundingClientRect().top"""
 
 
-def test_the_reading_view_follows_the_file_and_keeps_the_place(visit, writer, desk):
-    path = write_article(desk / "walk", text=LONG)
-    document = writer.open("walk")["documents"][0]["id"]
+@pytest.fixture
+def walk(request, visit, writer, desk):
+    """A long text that is opened: its file, its collection, and a visit to its reading view."""
+    name = request.node.name
+    path = write_article(desk / name, text=LONG)
+    made = writer.open(name)
     came = visit(writer)
+    came.go(f"/documents/{made['documents'][0]['id']}")
+    came.page.wait_for_selector("html.js")
+    return path, made, came
+
+
+def test_the_reading_view_follows_the_file_and_keeps_the_place(walk):
+    path, _, came = walk
     page = came.page
-    came.go(f"/documents/{document}")
-    page.wait_for_selector("html.js")
     page.fill("#minimum", "20")
     page.evaluate("document.getElementById('s60').scrollIntoView()")
     before = page.evaluate(TOP, "Paragraph 32 ")
@@ -43,11 +51,9 @@ def test_the_reading_view_follows_the_file_and_keeps_the_place(visit, writer, de
     came.accessible()
 
 
-def test_a_verdict_on_a_text_that_changed_meanwhile_is_not_kept_for_another_sentence(visit, writer, desk):
-    path = write_article(desk / "judged", text=LONG)
-    made = writer.open("judged")
+def test_a_verdict_on_a_text_that_changed_meanwhile_is_not_kept_for_another_sentence(walk, writer):
+    path, made, came = walk
     collection, document = made["id"], made["documents"][0]["id"]
-    came = visit(writer)
     page = came.page
     came.go(f"/collections/{collection}/review")
     page.fill("#reviewer", "Ada")
@@ -67,27 +73,19 @@ def test_a_verdict_on_a_text_that_changed_meanwhile_is_not_kept_for_another_sent
     assert [sentences[n]["text"] for n in links] == ["Paragraph 3 tells of the walk."]
 
 
-def test_a_file_that_is_gone_for_a_moment_leaves_the_page(visit, writer, desk):
-    path = write_article(desk / "gone", text=LONG)
-    document = writer.open("gone")["documents"][0]["id"]
-    came = visit(writer)
+def test_a_file_that_is_gone_for_a_moment_leaves_the_page(walk):
+    path, _, came = walk
     page = came.page
-    came.go(f"/documents/{document}")
-    page.wait_for_selector("html.js")
-    text = path.read_text()
     path.unlink()
     page.wait_for_selector("text=This is how the file was before. Now it cannot be linked: article.md: cannot be read")
     assert page.locator("text=Paragraph 30 tells").count() == 1
-    path.write_text(text.replace("Paragraph 30 tells", "Paragraph 30 says"))
+    path.write_text(LONG.replace("Paragraph 30 tells", "Paragraph 30 says"))
     page.wait_for_selector("text=Paragraph 30 says")
 
 
-def test_a_picture_that_is_looked_at_closely_stays_until_it_is_closed(visit, writer, desk):
-    path = write_article(desk / "close", text=LONG)
-    document = writer.open("close")["documents"][0]["id"]
-    came = visit(writer)
-    page = came.page
-    came.go(f"/documents/{document}")
+def test_a_picture_that_is_looked_at_closely_stays_until_it_is_closed(walk, writer):
+    path, made, came = walk
+    page, document = came.page, made["documents"][0]["id"]
     page.click("[data-open='0']")
     page.wait_for_selector("dialog[open]")
     path.write_text(LONG + "\n\nThe end is new.\n")

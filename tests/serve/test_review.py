@@ -82,6 +82,11 @@ def test_answers_are_listed_with_their_words_and_can_be_changed(server, opened):
     assert re.findall(r"Picture (\d) · (\w+) · <time", page) == [("1", "Ada"), ("2", "Bob")]
     assert f"review?document={document}&amp;picture=1" in page
     assert "None of its sentences" not in server.ask("GET", f"{address}?reviewer=Ada").body.decode()
+    file = server.data / "linked" / home.rpartition("/")[2] / str(document) / "review.json"
+    written = file.read_text(encoding="utf-8")
+    file.write_text(json.dumps(json.loads(written) | {"digest": "newer", "sentences": []}))  # it is just linked again
+    assert "sentence 5 of that version" in server.ask("GET", address).body.decode()
+    file.write_text(written, encoding="utf-8")
     assert server.ask("GET", f"{address}?page=0").status == 422
     assert server.ask("GET", "/collections/nothing/answers").status == 404
 

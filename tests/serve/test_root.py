@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from fastapi import HTTPException
 
+from iconotext.errors import DocumentError
 from iconotext.serve import root as module
 from iconotext.serve.root import ENTRIES, OUTSIDE, below, shelf
+from iconotext.serve.sources import Place, documents_in, read_place
 
 
 @pytest.fixture
@@ -26,6 +28,8 @@ def home(tmp_path):
     (made / "round").symlink_to(made)
     (made / "twice").symlink_to(made / "guide" / "deep")
     (made / "guide" / "out.md").symlink_to(tmp_path / "secret" / "secret.md")
+    for link in ("loop", "loop.md", "guide/loop.md"):
+        (made / link).symlink_to(made / link)
     return made
 
 
@@ -34,12 +38,14 @@ def test_all_that_is_in_a_folder_is_shown_or_counted(home):
     left_out = "left out where the folder around it is opened"
     assert {each.name: (each.about, each.opens) for each in found.inside} == {
         ".git": (f"1 document, 0 pictures; {left_out}", True),
-        "guide": ("2 documents, 1 picture", True),
+        "guide": ("3 documents, 1 picture", True),
         "out": (OUTSIDE, False),
-        "round": (f"4 documents, 2 pictures; a link to the root, {left_out}", True),
+        "round": (f"6 documents, 2 pictures; a link to the root, {left_out}", True),
         "twice": (f"1 document, 0 pictures; a link to guide/deep, {left_out}", True),
         "e.md": ("21 bytes", True),
         "gone.md": ("a link to nothing", False),
+        "loop": ("a link to nothing", False),
+        "loop.md": ("a link to nothing", False),
         "out.md": (OUTSIDE, False),
     }
     assert found.others == "2 .py files, 1 picture"
@@ -47,10 +53,15 @@ def test_all_that_is_in_a_folder_is_shown_or_counted(home):
 
 
 def test_the_files_that_are_counted_are_those_that_opening_finds(home):
-    from iconotext.serve.sources import documents_in
-
     (guide,) = [each for each in shelf(home, "", 1).inside if each.name == "guide"]
     assert guide.about.startswith(f"{len(documents_in(str(home / 'guide'), str(home), 99))} documents")
+
+
+def test_a_link_to_itself_costs_no_other_document(home):
+    found = {path for _, path in documents_in(str(home), str(home), 99)}
+    assert {str(home / "guide" / "a.md"), str(home / "loop.md")} <= found
+    with pytest.raises(DocumentError, match=r"loop\.md: cannot be read"):
+        read_place(Place(str(home / "loop.md"), "loop", str(home)))
 
 
 @pytest.mark.parametrize(

@@ -205,7 +205,7 @@ def test_wrong_questions_are_answered_with_a_reason(searching, library, asked, s
 def test_the_page_says_what_is_wrong_and_keeps_what_was_asked(searching, library):
     for query, status, says in (
         ("sentence=x&since=soon", 400, "not a date"),
-        ("sentence=x&top=many", 400, "top: input should be a valid integer"),
+        ("sentence=x&top=many", 400, "top: must be a whole number, not"),
         (f"sentence=x&picture={'0' * 32}", 404, "not in the library"),
         ("sentence=%ff%00%3Cscript%3E&relation=love", 400, "love: not among"),
         ("sentence=&relation=&top=", 200, "32 pictures"),

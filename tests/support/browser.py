@@ -158,3 +158,13 @@ def luminance(colour):
 def contrast(one, other):
     low, high = sorted(map(luminance, (one, other)))
     return (high + 0.05) / (low + 0.05)
+
+
+def ground(element):
+    """The colour behind an element's text: the backgrounds of the page, of what it stands in, and its own."""
+    return element.evaluate(
+        """e => { const c = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+        for (const x of [document.body, e.parentElement, e]) {
+            c.fillStyle = getComputedStyle(x).backgroundColor; c.fillRect(0, 0, 1, 1); }
+        return `rgb(${c.getImageData(0, 0, 1, 1).data.slice(0, 3).join()})` }"""
+    )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Mapping
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 from fastapi import HTTPException, Query, Request
@@ -130,10 +131,10 @@ def answers(
     total, _ = jobs.store.answers(collection.id, reviewer, 0, 0)
     pages = Pagination.of(total, number, ANSWERS)
     _, rows = jobs.store.answers(collection.id, reviewer, pages.first, pages.most)
-    documents = [
-        (title, [_answer(jobs, collection.id, row) for row in rows])
-        for (_, title), rows in groupby(rows, key=lambda row: (row["document"], row["title"]))
-    ]
+    documents = []
+    for (document, title), of_document in groupby(rows, key=lambda row: (row["document"], row["title"])):
+        shown = json.loads((jobs.linked_folder(collection.id) / str(document) / REVIEW).read_bytes())
+        documents.append((title, [_answer(row, shown) for row in of_document]))
     names = {"reviewers": jobs.store.reviewers(collection.id), "reviewer": reviewer}
     values = {"collection": collection, "documents": documents, "pages": pages, **names}
     return page("answers.html", jobs.settings, here="/", title=f"Answers: {collection.name}", **values)
@@ -147,13 +148,15 @@ def static(name: str) -> Response:
     return Response(asset(ASSETS[name], name), media_type=kind, headers={"cache-control": "no-cache"})
 
 
-def _answer(jobs: Jobs, collection: str, row: sqlite3.Row) -> dict[str, object]:
-    """An answer with the words of its sentences; for another version of the document only their numbers are known."""
+def _answer(row: sqlite3.Row, shown: Mapping[str, Any]) -> dict[str, object]:
+    """An answer with the words of its sentences; for another version of the document only their numbers are known.
+
+    Args:
+        shown: The document as the review shows it. Its digest counts: it may be newer than the row of the database.
+    """
     numbers = json.loads(row["sentences"])
-    words = [f"sentence {number + 1} of that version" for number in numbers]
-    if row["counts"]:
-        review = json.loads((jobs.linked_folder(collection) / str(row["document"]) / REVIEW).read_bytes())
-        words = [review["sentences"][number][0] for number in numbers]
+    same = shown["digest"] == row["digest"]
+    words = [shown["sentences"][n][0] if same else f"sentence {n + 1} of that version" for n in numbers]
     return {**dict(row), "words": words, "made": datetime.fromtimestamp(row["made"]).astimezone()}
 
 

@@ -16,6 +16,7 @@ from iconotext.plain_text import counted, data_size, readable
 from iconotext.read.find import BUILT, LEFT_OUT, find_documents
 from iconotext.read.format import lacks_extra
 from iconotext.serve.listing import Pagination
+from iconotext.serve.sources import is_inside
 
 ENTRIES = 50
 """Maximum number of folders and documents on a page."""
@@ -81,7 +82,8 @@ def shelf(root: Path | None, path: str, number: int) -> Shelf:
     home = root.resolve()
     try:
         with os.scandir(folder) as scan:
-            entries = sorted(scan, key=lambda entry: (not entry.is_dir(), entry.name.casefold(), entry.name))
+            # Not ``entry.is_dir``, which fails for a link to itself.
+            entries = sorted(scan, key=lambda entry: (not os.path.isdir(entry), entry.name.casefold(), entry.name))
     except OSError as error:
         raise HTTPException(404, f"this folder cannot be listed: {error.strerror}") from None
     names = {entry.name for entry in entries}
@@ -89,7 +91,7 @@ def shelf(root: Path | None, path: str, number: int) -> Shelf:
     visible = []
     for entry in entries:
         kind = file_kind(Path(entry.name))
-        if kind == "document" or entry.is_dir() or entry.is_symlink():
+        if kind == "document" or entry.is_symlink() or entry.is_dir():
             visible.append(entry)
         else:
             other_counts[kind if kind == "picture" else f"{Path(entry.name).suffix.lower() or 'other'} file"] += 1
@@ -100,15 +102,15 @@ def shelf(root: Path | None, path: str, number: int) -> Shelf:
 
 
 def _inside(place: Path, home: Path, beside: set[str]) -> Inside:
-    real = place.resolve()
     is_folder = opens = False
-    if not real.is_relative_to(home):
+    if not is_inside(place, home):
         about = OUTSIDE
     elif place.is_dir():
         is_folder = True
         documents, about = _contents(place, home)
         opens = documents > 0
         if place.is_symlink():
+            real = place.resolve()
             target = real.relative_to(home).as_posix() if real != home else "the root"
             about += f"; a link to {target}, left out where the folder around it is opened"
         elif GitIgnoreSpec.from_lines(LEFT_OUT).match_file(f"{place.name}/") or beside & {*BUILT.get(place.name, ())}:
@@ -120,7 +122,7 @@ def _inside(place: Path, home: Path, beside: set[str]) -> Inside:
     elif lacks_extra(place.suffix.lower()):
         about = "is read with iconotext[formats] alone"
     else:
-        about, opens = data_size(real.stat().st_size), True
+        about, opens = data_size(place.stat().st_size), True
     return Inside(readable(place.name), place.relative_to(home).as_posix(), is_folder, about, opens)
 
 
@@ -130,7 +132,7 @@ def _contents(folder: Path, home: Path) -> tuple[int, str]:
     files = islice(find_documents([folder], suffixes=_Every()), COUNTED + 1)
     number = 0
     for number, (file, _) in enumerate(files, 1):  # noqa: B007  # the last one counts
-        if not file.is_symlink() or file.resolve().is_relative_to(home):
+        if not file.is_symlink() or is_inside(file, home):
             counts[file_kind(file) or "other"] += 1
     words = f"{counted(counts['document'], 'document')}, {counted(counts['picture'], 'picture')}"
     return counts["document"], f"{words} among its first {COUNTED:,} files" if number > COUNTED else words

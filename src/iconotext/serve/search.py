@@ -24,6 +24,7 @@ from iconotext.library.search import Result, firm_results
 from iconotext.library.search_page import card
 from iconotext.library.settings import read_settings
 from iconotext.plain_text import counted, readable, shortened
+from iconotext.recipe.toml import wrong_value
 from iconotext.relations import RELATIONS, relation_name, short_name
 from iconotext.report.page import breakable
 from iconotext.serve import search_work
@@ -197,7 +198,7 @@ def _query_of(values: Mapping[str, str]) -> SearchIn:
         return SearchIn(**{"top": STEP} | {name: value for name, value in fields.items() if value is not None})
     except ValidationError as error:
         wrong = error.errors()[0]
-        raise SettingError(f"{wrong['loc'][0]}: {wrong['msg'][:1].lower()}{wrong['msg'][1:]}") from None
+        raise SettingError(f"{wrong['loc'][0]}: {shortened(wrong_value(wrong), 300)}") from None
 
 
 def _address(query: SearchIn, **changes: object) -> str:

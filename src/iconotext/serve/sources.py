@@ -70,16 +70,21 @@ def documents_in(
         within: The folder that must contain all files; links that lead out of it are not followed.
         labels: Names of files that were sent, see ``store.Saved``.
     """
-    root = Path(within).resolve()
     inside = []
     for path, _ in find_documents([start]):
-        if path.resolve().is_relative_to(root):
+        if is_inside(path, within):
             inside.append(path)
         if len(inside) > most:
             raise DocumentError(f"more than {most:,} documents: open a part of it")
     relative = [path.relative_to(start) if path != Path(start) else path for path in inside]
     names = unique_names([Path(labels.get(path.as_posix(), path)) for path in relative])
     return tuple((name, str(path)) for name, path in zip(names, inside, strict=True))
+
+
+def is_inside(path: Path, folder: Path | str) -> bool:
+    """Whether a path is in a folder once links are followed; a link to itself is where it lies."""
+    # Not ``Path.resolve``, which fails for a link to itself.
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
 
 
 def files_now(paths: Iterable[str]) -> tuple[File, ...]:
@@ -104,7 +109,7 @@ def read_files(place: Place) -> Reading:
     """Read the document at a place, with the states of its files; errors as for ``read_place``."""
     path = Path(place.path)
     (file,) = files_now([place.path])
-    if not path.resolve().is_relative_to(Path(place.within).resolve()):
+    if not is_inside(path, place.within):
         raise DocumentError(f"{path.name}: a link that leads out of the folder")
     read = _read(place, file)
     # The key of the cache has the state of the document's own file, not those of its pictures.

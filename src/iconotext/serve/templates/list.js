@@ -1,12 +1,9 @@
-import { ask, calm, counted, follow, teller } from "/static/server.js";
+import { ask, byId, calm, counted, follow, onDrop, teller } from "/static/server.js";
 
-const drop = document.getElementById("drop");
-const status = document.getElementById("status");
-const list = document.getElementById("documents");
-
+const drop = byId("drop"), list = byId("documents");
 const STOPS = "a, button, summary"; // of the keyboard
 
-const say = teller(status);
+const say = teller(byId("status"));
 
 // --- What comes in.
 
@@ -41,34 +38,20 @@ const inside = async (entry, path) => {
   return found;
 };
 
-for (const kind of ["dragenter", "dragover"]) {
-  addEventListener(kind, (event) => {
-    event.preventDefault();
-    drop.classList.add("over");
+onDrop(drop, async (data) => {
+  const entries = [...data.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
+  const plain = [...data.files].map((file) => [file.name, file]);
+  send(entries.length ? (await Promise.all(entries.map((entry) => inside(entry, "")))).flat() : plain);
+});
+for (const id of ["files", "folder"]) {
+  byId(id).addEventListener("change", (event) => {
+    send([...event.target.files].map((file) => [file.webkitRelativePath || file.name, file])); // a path for a folder's
+    event.target.value = "";
   });
 }
-addEventListener("dragleave", (event) => {
-  if (event.relatedTarget === null) drop.classList.remove("over");
-});
-addEventListener("drop", async (event) => {
+byId("open")?.addEventListener("submit", async (event) => {
   event.preventDefault();
-  drop.classList.remove("over");
-  const entries = [...event.dataTransfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
-  const plain = [...event.dataTransfer.files].map((file) => [file.name, file]);
-  const found = entries.length ? (await Promise.all(entries.map((entry) => inside(entry, "")))).flat() : plain;
-  send(found);
-});
-document.getElementById("files").addEventListener("change", (event) => {
-  send([...event.target.files].map((file) => [file.name, file]));
-  event.target.value = "";
-});
-document.getElementById("folder").addEventListener("change", (event) => {
-  send([...event.target.files].map((file) => [file.webkitRelativePath || file.name, file]));
-  event.target.value = "";
-});
-document.getElementById("open")?.addEventListener("submit", async (event) => {
-  event.preventDefault();
-  const path = event.submitter?.value || document.getElementById("path").value; // the button "Open all" has a value
+  const path = event.submitter?.value || byId("path").value; // the button "Open all" has a value
   try {
     const made = await ask("POST", "/v1/collections/path", { path });
     say(`${made.name}: opened. Its documents appear below as they are linked.`);
@@ -96,7 +79,7 @@ list.addEventListener("click", (event) => {
   const button = event.target.closest("[data-remove]");
   if (button) remove(button.dataset);
 });
-document.getElementById("sort")?.addEventListener("change", (event) => event.target.form.requestSubmit());
+byId("sort")?.addEventListener("change", (event) => event.target.form.requestSubmit());
 
 const show = calm(async () => {
   try {

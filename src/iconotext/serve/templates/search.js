@@ -1,11 +1,10 @@
 // The search: the page is a form, and what is asked is its address. Here are an example picture, and the relations.
-import { ask, teller } from "/static/server.js";
+import { ask, byId, make, onDrop, teller } from "/static/server.js";
 
-const form = document.getElementById("ask");
-const status = document.getElementById("status");
+const form = byId("ask");
 const chips = [...form.querySelectorAll(".chip")];
 
-const say = teller(status);
+const say = teller(byId("status"));
 
 form.addEventListener("formdata", ({ formData }) => {
   for (const [name, value] of [...formData]) if (!value.trim()) formData.delete(name); // a short address
@@ -32,11 +31,11 @@ for (const chip of chips) {
   });
 }
 chips.find((chip) => chip.getAttribute("aria-pressed") === "true")?.scrollIntoView({ block: "nearest" }); // on a phone
-document.getElementById(sessionStorage.getItem("focus"))?.focus({ preventScroll: true });
+byId(sessionStorage.getItem("focus"))?.focus({ preventScroll: true });
 sessionStorage.removeItem("focus");
 
 // "More pictures" leads to the first new one, which may be folded.
-const folded = document.getElementById(location.hash.slice(1))?.closest("details");
+const folded = byId(location.hash.slice(1))?.closest("details");
 if (folded) {
   folded.open = true;
   folded.querySelector(`[id="${location.hash.slice(1)}"]`).scrollIntoView();
@@ -56,21 +55,8 @@ const like = async (file) => {
     say(`Not taken: ${error.message}`, true);
   }
 };
-document.getElementById("example")?.addEventListener("change", (event) => like(event.target.files[0]));
-for (const kind of ["dragenter", "dragover"]) {
-  addEventListener(kind, (event) => {
-    event.preventDefault();
-    document.body.classList.add("over");
-  });
-}
-addEventListener("dragleave", (event) => {
-  if (event.relatedTarget === null) document.body.classList.remove("over");
-});
-addEventListener("drop", (event) => {
-  event.preventDefault();
-  document.body.classList.remove("over");
-  like(event.dataTransfer.files[0]);
-});
+byId("example")?.addEventListener("change", (event) => like(event.target.files[0]));
+onDrop(document.body, (data) => like(data.files[0]));
 
 // --- What was found: enlarged, it is shown as large as there is; one that cannot be shown says so.
 
@@ -84,10 +70,7 @@ addEventListener("keydown", (event) => {
   if (event.key === "Escape" && document.querySelector(".zoom:target")) location.hash = "results";
 });
 const lost = (picture) => {
-  const told = document.createElement("p");
-  told.className = "missing";
-  told.textContent = "gone, or another picture by now";
-  picture.closest(".zoom").replaceWith(told);
+  picture.closest(".zoom").replaceWith(make("p", { class: "missing" }, "gone, or another picture by now"));
 };
 for (const picture of document.querySelectorAll(".zoom img")) {
   picture.addEventListener("error", () => lost(picture));

@@ -35,6 +35,24 @@ export const teller = (element) => (words, bad = false) => {
   element.classList.toggle("bad", bad);
 };
 
+// Takes what is dropped anywhere on the page; an element is marked as long as something is held over the page.
+export const onDrop = (element, take) => {
+  for (const kind of ["dragenter", "dragover"]) {
+    addEventListener(kind, (event) => {
+      event.preventDefault(); // or the browser would open the file
+      element.classList.add("over");
+    });
+  }
+  addEventListener("dragleave", (event) => {
+    if (event.relatedTarget === null) element.classList.remove("over"); // it has left the window, not one element
+  });
+  addEventListener("drop", (event) => {
+    event.preventDefault();
+    element.classList.remove("over");
+    take(event.dataTransfer);
+  });
+};
+
 // The same work: asked for meanwhile, it is done once more, never twice at once, and with a pause after each.
 export const calm = (work, pause = 300) => {
   let asking = false, again = false;
