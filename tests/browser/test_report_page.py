@@ -10,20 +10,21 @@ from PIL import Image
 
 from iconotext.papers.analyses.curves import Curve, write_curves
 from iconotext.report.tables import Drawing, Grid, Note, report_page
-from tests.support.browser import accessible
+from tests.support.browser import LOOKS, accessible
 
 pytestmark = pytest.mark.browser
 
 TITLE = "Figures of a table"
 
 
-@pytest.fixture
-def report(tmp_path) -> Path:
+@pytest.fixture(scope="module")
+def report(tmp_path_factory) -> Path:
     """A report with a wide table of the page's title, a narrow one, one without rows, and a chart of four panels."""
+    folder = tmp_path_factory.mktemp("report")
     columns = ["", *((f"Corpus {n}", name) for n in range(8) for name in ("AUC", "p@1 / p@5"))]
     rows = [[f"Model {n} with a long name", *["12.3 (11.1–13.5)"] * 16] for n in range(5)]
     values = {"objective": (-3.0, -2.0, -1.0), "auc": (0.5, 0.7, 0.8)}
-    write_curves([Curve(f"model {n}", (1, 2, 3), values) for n in range(4)], tmp_path / "curves.svg")
+    write_curves([Curve(f"model {n}", (1, 2, 3), values) for n in range(4)], folder / "curves.svg")
     sections = [
         Grid(TITLE, columns, rows, ["A note."]),
         Drawing("curves.svg", "Objective and AUC by epoch"),
@@ -31,12 +32,12 @@ def report(tmp_path) -> Path:
         Grid("Nothing", ["", "n"], []),
         Note("Words."),
     ]
-    page = tmp_path / "table.html"
+    page = folder / "table.html"
     page.write_text(report_page(TITLE, sections), encoding="utf-8")
     return page
 
 
-@pytest.fixture(params=[(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")])
+@pytest.fixture(params=LOOKS)
 def look(open_page, report, request):
     """The page, its width and its colour scheme."""
     width, scheme = request.param

@@ -33,13 +33,6 @@ def full(*processes: int):
             resource.prlimit(process, resource.RLIMIT_FSIZE, limits)
 
 
-def ended(server: Running) -> list[str]:
-    """Ends a server; what it said besides addresses."""
-    server.process.terminate()
-    server._end()
-    return [line for line in server.said if not line.startswith(("Open http", "Study ", "iconotext: stopped; "))]
-
-
 def children(process: int) -> list[int]:
     tasks = Path(f"/proc/{process}/task")
     return [int(child) for task in tasks.iterdir() for child in (task / "children").read_text().split()]
@@ -123,7 +116,7 @@ def test_what_is_said_is_saved_or_refused_in_a_sentence(tmp_path, article):
     assert server.ask("GET", once, key=False).status == 303
     assert len(server.ask("GET", "/v1/collections").json) == 1  # nothing of what was refused
     server.linked(made["id"])
-    assert set(ended(server)) <= {"the disk is full: free some space, and what is left to do is done\n"}
+    assert set(server.end()) <= {"the disk is full: free some space, and what is left to do is done\n"}
 
 
 @pytest.mark.slow
@@ -136,7 +129,7 @@ def test_what_could_not_be_linked_is_linked_once_there_is_room(tmp_path, article
         wait_for(lambda: any("the disk is full" in line for line in server.said))
         assert server.ask("GET", f"/v1/collections/{made}").json["documents"][0]["problem"] is None
     assert server.linked(made)["documents"][0]["state"] == "done"
-    said = [line for line in ended(server) if "features are no longer cached" not in line]
+    said = [line for line in server.end() if "features are no longer cached" not in line]
     assert said == ["the disk is full: free some space, and what is left to do is done\n"]
 
 

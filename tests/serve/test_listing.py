@@ -86,7 +86,7 @@ def test_files_that_were_not_taken_are_named_the_first_of_many(store, number):
     store.set_documents(made, [("one.md", "c/one.md")], "{}", None, None)
     opened(store, "other", ["Another"])
     (found,) = [one for one in listing(store, ListQuery()).collections if one.row["id"] == made]
-    assert (found.refused, found.refusals) == (saved.refused[:LINES], number)
+    assert (found.refused, found.row["refusals"]) == (saved.refused[:LINES], number)
     html = all_documents(SimpleNamespace(store=store, settings=ServeSettings()), ListQuery())
     assert html.count("it is damaged") == html.count("&lt;b&gt;?.pdf") == min(number, LINES)
     assert html.count("not taken") == (1 if number else 0)

@@ -12,6 +12,8 @@ from iconotext.serve import pool as module
 from iconotext.serve.pool import BusyError, Pool
 from iconotext.system.processes import GoneError
 
+pytestmark = pytest.mark.slow
+
 
 def prepare(settings):
     if settings == "fail":
@@ -37,7 +39,6 @@ def pool():
     made.close()
 
 
-@pytest.mark.slow
 def test_whatever_a_call_does_the_next_one_is_answered(pool):
     first = pool.submit(work, 3000, "good").result(300)
     assert pool.submit(work, 3000, "good").result(300) == first  # the same process
@@ -54,7 +55,6 @@ def test_whatever_a_call_does_the_next_one_is_answered(pool):
     assert len({first, second, third}) == 3
 
 
-@pytest.mark.slow
 def test_too_much_is_refused_and_what_waits_is_cancelled_at_the_end(monkeypatch):
     monkeypatch.setattr(module, "MAX_WAITING", 2)
     pool = Pool(1, prepare, None)
@@ -74,7 +74,6 @@ def test_too_much_is_refused_and_what_waits_is_cancelled_at_the_end(monkeypatch)
         pool.submit(work, 3000, "good")
 
 
-@pytest.mark.slow
 def test_what_nobody_wants_any_more_ends_at_once_and_nothing_else_does(pool):
     first = pool.submit(work, 3000, "good").result(300)
     running, waiting, wanted = (pool.submit(work, 3000, what) for what in ("sleep", "sleep", "good"))
@@ -90,7 +89,6 @@ def test_what_nobody_wants_any_more_ends_at_once_and_nothing_else_does(pool):
     assert pool.submit(work, 3000, "good").result(300) == wanted.result()
 
 
-@pytest.mark.slow
 def test_a_process_that_cannot_be_prepared_says_why():
     pool = Pool(1, prepare, "fail")
     with pytest.raises(GoneError, match="no such model"):

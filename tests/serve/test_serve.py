@@ -160,12 +160,14 @@ def test_the_root_is_looked_through_without_what_leads_out_of_it(server, path):
         (["trip/IMG_1.png", "trip/boats.md"], "trip"),
         (["IMG_1.png", "boats.md", "trams.md"], "boats.md and 1 more"),
         (["IMG_1.png"], "IMG_1.png"),
+        (["/etc/x.md"], "etc"),  # it lies below the folder of the upload nevertheless
         (["bad.zip", "boats.md"], "boats.md"),  # the first is not taken
     ],
 )
 def test_a_drop_is_named_after_its_documents(server, files, name):
     made = server.send(dict.fromkeys(files, b"# A\n\nA boat.\n")).json
     assert made["name"] == name
+    assert any((server.data / "dropped" / made["id"]).rglob(files[-1].rpartition("/")[2]))
     assert server.ask("DELETE", f"/v1/collections/{made['id']}").status == 204
 
 

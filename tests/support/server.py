@@ -147,13 +147,15 @@ class Running:
             if self.process.stderr is not None:
                 self.process.stderr.close()
 
-    def close(self) -> None:
-        """End it as its owner does; nothing but addresses, and what it serves, may have been on stderr."""
+    def end(self) -> list[str]:
+        """End it as its owner does; what was on stderr besides addresses, and what it serves."""
         self.process.terminate()
         self._end()
-        unexpected = [
-            line for line in self.said if not line.startswith(("Open http", "Study ", "iconotext: stopped; "))
-        ]
+        return [line for line in self.said if not line.startswith(("Open http", "Study ", "iconotext: stopped; "))]
+
+    def close(self) -> None:
+        """End it; nothing else may have been on stderr."""
+        unexpected = self.end()
         assert unexpected == [], "".join(unexpected)  # scripts use this class too, and show only the message
 
 

@@ -99,7 +99,7 @@ def _embed(file: Path | bytes | None, longer_side: int, *, small: bool) -> Embed
 
 def _smallest(image: Pixels, lossy: str, lossless: str) -> tuple[bytes, str]:
     photograph = _encoded(image, lossy, quality=QUALITY[lossy], optimize=True)
-    colours = image.getcolors(FLAT_COLOURS)
+    colours = image.getcolors(FLAT_COLOURS)  # None if there are more
     if colours is None or max(count for count, _ in colours) < LEAST_GROUND * image.width * image.height:
         return photograph, lossy.lower()
     drawing = _encoded(image.quantize(FLAT_COLOURS), lossless, optimize=True, lossless=True)

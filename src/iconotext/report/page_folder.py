@@ -164,7 +164,7 @@ class Manifest:
             except ValidationError:
                 continue
             self.records[record.page] = record
-        if len(self.records) < len(lines):
+        if len(self.records) < len(lines):  # some are cut off, or of pages that were made again
             self.rewrite(self.records.values())
 
     def add(self, record: Record) -> None:
@@ -192,7 +192,7 @@ class Manifest:
             return []
         except OSError as error:
             raise write_error(self._path, error) from error
-        if not readable or not data.startswith(_BEGIN[: len(data)]):
+        if not readable or not data.startswith(_BEGIN[: len(data)]):  # the first line may be cut off
             raise OutputError(f"{self._path} exists already, and iconotext did not write it; move it away")
         return data.splitlines()
 

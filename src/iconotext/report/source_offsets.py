@@ -120,6 +120,7 @@ def _places(plain: str, keys: Sequence[str]) -> list[int | None]:
         at = plain.find(keys[i], cursor)
         if at >= 0:
             begins[i], cursor = at, at + len(keys[i]) - 1
+    # Each short sentence lies behind the long one before it, and before the sentence after it.
     low, lows = 0, []
     for place, key in zip(begins, keys, strict=True):
         low = low if place is None else place + len(key) - 1

@@ -182,6 +182,7 @@ class Follower:
         now, paths = time.monotonic(), {path for _, path in documents}
         entries = self._jobs.store.entries(collection.id)
         missing = {entry.id: self._gone.get(entry.id, now) for entry in entries if entry.path not in paths}
+        # What is missing in other collections stays as it is.
         self._gone = {id_: since for id_, since in self._gone.items() if id_ not in {e.id for e in entries}} | missing
         gone = [id_ for id_, since in missing.items() if now - since > GONE]
         stored = {(entry.name, entry.path) for entry in entries}

@@ -73,7 +73,7 @@ class ListedCollection:
         row: Its columns and sums, see ``_COLLECTION``.
         documents: Rows of the documents on the page, see ``_DOCUMENTS``.
         matching: Number of its documents that match.
-        refused: Name and problem of the first ``LINES`` refused files of the upload; ``refusals`` counts them all.
+        refused: Name and problem of the first ``LINES`` refused files of the upload; the row counts them all.
     """
 
     row: sqlite3.Row
@@ -81,7 +81,6 @@ class ListedCollection:
     documents: list[sqlite3.Row]
     matching: int
     refused: list[tuple[str, str]]
-    refusals: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,4 +193,4 @@ def _listed(row: sqlite3.Row, lines: list[sqlite3.Row]) -> ListedCollection:
     current = row["last_change"] == row["learned"] and rounds <= {row["round"]}
     state = state_of(row["problem"], exists=bool(row["found"]), waiting=(row["first_round"] or 0) < 0, current=current)
     refused = [(name, problem) for name, problem in json.loads(row["refused"])]
-    return ListedCollection(row, state, lines, lines[0]["matching"] if lines else 0, refused, row["refusals"])
+    return ListedCollection(row, state, lines, lines[0]["matching"] if lines else 0, refused)

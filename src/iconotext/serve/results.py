@@ -97,7 +97,7 @@ def embed_in(home: Path, document: Document, numbers: Iterable[int]) -> dict[int
         if picture.uri is not None:
             new_kind, data = picture.content
             write_bytes(home / f"{number}.{new_kind}", data, force=True)
-        for kind in KINDS:
+        for kind in KINDS:  # of an earlier version of the picture
             if kind != new_kind:
                 (home / f"{number}.{kind}").unlink(missing_ok=True)
     return embedded

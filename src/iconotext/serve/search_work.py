@@ -60,6 +60,7 @@ class LibraryNames:
     """
 
     def __init__(self, roots: Sequence[str]) -> None:
+        # The name of a root is the shortest end of its path with which no other root ends.
         parts = {root: PurePath(root).parts[1:] for root in roots}
         ends = Counter(end for p in parts.values() for end in _ends(p))
         self._names = {
