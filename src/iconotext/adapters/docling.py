@@ -169,10 +169,10 @@ class _Walk:
             return None, None
         number = item.prov[0].page_no
         page = self._source.pages.get(number)
-        if page is None or page.size.width <= 0 or page.size.height <= 0:
+        width, height = (page.size.width, page.size.height) if page is not None else (0, 0)
+        if width <= 0 or height <= 0:
             return number, None
-        box = item.prov[0].bbox.to_top_left_origin(page.size.height)
-        width, height = page.size.width, page.size.height
+        box = item.prov[0].bbox.to_top_left_origin(height)
         shares = (box.l / width, box.t / height, box.r / width, box.b / height)
         left, top, right, bottom = (min(max(share, 0.0), 1.0) for share in shares)
         return number, (left, top, right, bottom)
@@ -251,7 +251,9 @@ def add_links(source: DoclingDocument, linked: LinkedDocument) -> None:
         if captions and not picture.captions:
             picture.captions = [RefItem(cref=caption) for caption in captions]
             for caption in picture.captions:
-                _label(caption.resolve(source))
+                item = caption.resolve(source)
+                if type(item) is TextItem:  # list items and headings have their own labels
+                    item.label = DocItemLabel.CAPTION
 
 
 class LinkPictures:
@@ -300,8 +302,3 @@ def _write(picture: PictureItem, links: list[dict[str, Any]]) -> None:
     if links or before:
         meta.set_custom_field(namespace="iconotext", name="links", value=links)
         picture.meta = meta
-
-
-def _label(item: NodeItem) -> None:
-    if type(item) is TextItem:  # list items and headings have their own labels
-        item.label = DocItemLabel.CAPTION

@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from dataclasses import fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from iconotext.adapters import stable_id
+from iconotext.adapters import described_chunks
 from iconotext.errors import DocumentError
 from iconotext.excerpts import CHUNK_WORDS, Chunk
 from iconotext.extras import require
@@ -17,11 +18,10 @@ from iconotext.place.output import placed
 from iconotext.place.pictures import of_row
 from iconotext.place.settings import MIN_CONFIDENCE, PlaceSettings
 from iconotext.read import Failure, ReadSettings, read_all
-from iconotext.report.as_excerpts import row
 from iconotext.types import LinkedDocument
 
 try:
-    from haystack import Document, component, default_from_dict, default_to_dict
+    from haystack import Document, component
 except ModuleNotFoundError:
     require("haystack", purpose="iconotext.adapters.haystack")
     raise
@@ -35,16 +35,11 @@ def documents(linked: LinkedDocument, words: int = CHUNK_WORDS) -> Iterator[Docu
     ``meta`` has the other fields of a chunk, ``file_path`` (the document's origin), its ``title`` and ``language``;
     ``images`` is a list of objects.
     """
-    document = linked.document
-    for chunk in linked.chunks(words):
-        meta = {
-            "file_path": document.place or document.id,
-            "title": document.title,
-            "language": document.language,
-            **row(chunk),
-        }
-        text = meta.pop("text")
-        yield Document(id=stable_id(document, f"chunk-{chunk.chunk}"), content=text, meta=meta)
+    for name, text, meta in described_chunks(linked, words, "file_path"):
+        yield Document(id=name, content=text, meta=meta)
+
+
+_documents = documents  # under a name that no argument of ``run`` hides
 
 
 @component
@@ -56,22 +51,15 @@ class PictureConverter:
     """
 
     def __init__(self, words: int = CHUNK_WORDS, model: str = "default") -> None:
-        self.words, self.model = words, model
-        self._linker: Linker | None = None
+        self.words, self.model = words, model  # Haystack saves attributes with the names of the parameters
+
+    @cached_property
+    def _linker(self) -> Linker:
+        return Linker.load(self.model)
 
     def warm_up(self) -> None:
         """Load the model."""
-        self._linker = self._linker or Linker.load(self.model)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The component's settings, for a saved pipeline."""
-        return default_to_dict(self, words=self.words, model=self.model)
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> PictureConverter:
-        """The component from the result of ``to_dict``."""
-        converter: PictureConverter = default_from_dict(cls, data)
-        return converter
+        _ = self._linker
 
     @component.output_types(documents=list[Document], failures=list[str])
     def run(
@@ -91,8 +79,6 @@ class PictureConverter:
         Raises:
             DocumentError: A document does not say from which file it was loaded.
         """
-        self.warm_up()
-        assert self._linker is not None  # warm_up sees to it
         meta_of: dict[Path, dict[str, Any]] = {Path(source): {} for source in sources or ()}
         for document in documents or ():
             path = document.meta.get("file_path")
@@ -121,23 +107,16 @@ class PicturePlacer:
     """
 
     def __init__(self, min_confidence: float = MIN_CONFIDENCE, most: int | None = None, model: str = "default") -> None:
-        self.settings, self.model = PlaceSettings(min_confidence=min_confidence, most=most), model
-        self._linker: Linker | None = None
+        self.min_confidence, self.most, self.model = min_confidence, most, model
+        self._settings = PlaceSettings(min_confidence=min_confidence, most=most)
+
+    @cached_property
+    def _linker(self) -> Linker:
+        return Linker.load(self.model)
 
     def warm_up(self) -> None:
         """Load the model."""
-        self._linker = self._linker or Linker.load(self.model)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The component's settings, for a saved pipeline."""
-        settings = self.settings.model_dump(include={"min_confidence", "most"})
-        return default_to_dict(self, **settings, model=self.model)
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> PicturePlacer:
-        """The component from the result of ``to_dict``."""
-        placer: PicturePlacer = default_from_dict(cls, data)
-        return placer
+        _ = self._linker
 
     @component.output_types(replies=list[str], placed=list[dict[str, Any]])
     def run(self, replies: list[str], documents: list[Document]) -> dict[str, Any]:
@@ -150,10 +129,8 @@ class PicturePlacer:
         Raises:
             DocumentError: A document is no chunk of ``PictureConverter``.
         """
-        self.warm_up()
-        assert self._linker is not None  # warm_up sees to it
         chunks = [_chunk(document) for document in documents]
-        results = [placed(self._linker.place(reply, chunks, self.settings)).model_dump() for reply in replies]
+        results = [placed(self._linker.place(reply, chunks, self._settings)).model_dump() for reply in replies]
         return {"replies": [result["markdown"] for result in results], "placed": results}
 
 
@@ -165,7 +142,3 @@ def _chunk(document: Document) -> Chunk:
         raise DocumentError(f"document {document.id}: no chunk of PictureConverter: {error}") from error
     assert isinstance(chunk, Chunk)  # the row has the field chunk
     return chunk
-
-
-_documents = documents
-"""The function, under a name that no argument of ``run`` hides."""

@@ -7,13 +7,12 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from iconotext.adapters import stable_id
+from iconotext.adapters import chunk_metadata, stable_id
 from iconotext.excerpts import CHUNK_WORDS
 from iconotext.extras import require
 from iconotext.linker import Linker
 from iconotext.read import Failure, ReadSettings, find_documents, read_files
 from iconotext.read.find import no_documents
-from iconotext.report.as_excerpts import row
 from iconotext.types import LinkedDocument
 
 try:
@@ -32,16 +31,11 @@ def documents(linked: LinkedDocument, words: int = CHUNK_WORDS) -> Iterator[Docu
     ``metadata`` has the other fields of a chunk, ``source`` (the document's origin), its ``title`` and ``language``;
     ``images`` is a list of objects, for stores that accept lists.
     """
-    document = linked.document
     for chunk in linked.chunks(words):
-        metadata = {
-            "source": document.place or document.id,
-            "title": document.title,
-            "language": document.language,
-            **row(chunk),
-        }
-        text = metadata.pop("text")
-        yield Document(id=stable_id(document, f"chunk-{chunk.chunk}"), page_content=text, metadata=metadata)
+        metadata = chunk_metadata(linked.document, chunk, "source")
+        yield Document(
+            id=stable_id(linked.document, f"chunk-{chunk.chunk}"), page_content=chunk.text, metadata=metadata
+        )
 
 
 class PictureLoader(BaseLoader):

@@ -46,7 +46,7 @@ from iconotext.system.object_store import (
     split_address,
 )
 from iconotext.system.threads import in_threads
-from iconotext.types import Document, Member
+from iconotext.types import Document, Image, Member
 
 SUFFIXES = tuple(suffix for name in ("parquet", "jsonl", "webdataset") for suffix in FORMATS[name].suffixes)
 """File name suffixes of shards."""
@@ -182,6 +182,16 @@ class Counts:
         self.reasons[reason] += number
         if len(self.examples) < EXAMPLES:
             self.examples.append(example)
+
+    def picture(self, document: str, image: Image, problem: str | None) -> None:
+        """Count a picture of a document by its problem: usable without one, else missing, unreadable or left out."""
+        self.images["read"] += 1
+        if problem is None:
+            self.images["usable"] += 1
+            return
+        kind = "missing" if image.file is None else "left out" if problem == LEFT_OUT else "unreadable"
+        self.images[kind] += 1
+        self.note(f"picture: {reason_of(problem)}", f"{document}, {image.source}: {problem}")
 
     def read(self, records: Iterable[Record], chosen: Callable[[str], bool]) -> Iterator[tuple[Record, Row]]:
         """Yield the rows that can be used and are in the sample; count the others."""

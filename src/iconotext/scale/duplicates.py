@@ -17,8 +17,8 @@ from PIL.Image import Resampling
 
 from iconotext import __version__
 from iconotext.corpus.formats.table import write_tuples
-from iconotext.corpus.shard_results import Manifest, sum_manifests
-from iconotext.corpus.shards import Counts, ShardSettings, reason_of
+from iconotext.corpus.shard_results import Manifest, digest_of_setup
+from iconotext.corpus.shards import Counts, ShardSettings
 from iconotext.errors import ImageError, StoreError
 from iconotext.extras import require
 from iconotext.images import decode
@@ -86,16 +86,10 @@ def find_duplicates(
     settings = settings or ShardSettings()
     settings = ShardSettings(**settings.model_dump(include={"images", "sample", "allow_outside"}))
     setup = {"iconotext": __version__, "hash": "DCT, 64 bits", "shards": settings.model_dump(mode="json")}
-    manifests, counts = run_shards(
-        addresses,
-        output,
-        setup,
-        lambda digest: Hashes(output, digest, settings=settings),
-        engine=engine or EngineSettings(),
-        watch=watch,
-        label="Looking at pictures",
-    )
-    return sum_manifests(manifests) | counts | {"duplicates": write_duplicates(output, manifests, distance)}
+    stage = Hashes(output, digest_of_setup(setup), settings=settings)
+    engine = engine or EngineSettings()
+    manifests, summary = run_shards(addresses, stage, setup, engine=engine, watch=watch, label="Looking at pictures")
+    return summary | {"duplicates": write_duplicates(output, manifests, distance)}
 
 
 def write_duplicates(output: str, manifests: Sequence[Manifest], distance: int) -> int:
@@ -162,15 +156,13 @@ def _hashed(documents: Iterable[Document], counts: Counts) -> Iterator[tuple[str
     for document in documents:
         counts.documents["written"] += 1
         for number, image in enumerate(document.images):
-            counts.images["read"] += 1
             if image.file is None:
-                counts.images["missing"] += 1
-                counts.note(f"picture: {reason_of(image.problem or 'not found')}", f"{document.id}, {image.source}")
+                counts.picture(document.id, image, image.problem or "not found")
                 continue
             try:
-                yield document.id, number, hash_of(image.file)
+                digest = hash_of(image.file)
             except ImageError as error:
-                counts.images["unreadable"] += 1
-                counts.note(f"picture: {reason_of(str(error))}", f"{document.id}, {image.source}: {error}")
+                counts.picture(document.id, image, str(error))
             else:
-                counts.images["usable"] += 1
+                counts.picture(document.id, image, None)
+                yield document.id, number, digest

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from iconotext import __version__
-from iconotext.corpus.shard_results import sum_manifests
-from iconotext.corpus.shards import LEFT_OUT, Counts, ShardSettings, reason_of
+from iconotext.corpus.shard_results import digest_of_setup
+from iconotext.corpus.shards import Counts, ShardSettings
 from iconotext.extras import require
 from iconotext.features import check_backbones
 from iconotext.recipe import Recipe
@@ -81,16 +81,9 @@ def write_features(
     settings, recipe = settings or ShardSettings(), with_init(recipe)
     check_recipe(recipe)
     check_backbones(recipe.features.text, recipe.features.image)
-    manifests, counts = run_shards(
-        addresses,
-        output,
-        _setup(recipe, settings),
-        lambda digest: Features(output, digest, settings=settings, recipe=recipe),
-        engine=engine or EngineSettings(),
-        watch=watch,
-        label="Computing features",
-    )
-    return sum_manifests(manifests) | counts
+    setup, engine = _setup(recipe, settings), engine or EngineSettings()
+    stage = Features(output, digest_of_setup(setup), settings=settings, recipe=recipe)
+    return run_shards(addresses, stage, setup, engine=engine, watch=watch, label="Computing features")[1]
 
 
 def _setup(recipe: Recipe, settings: ShardSettings) -> dict[str, Any]:
@@ -155,13 +148,7 @@ class Features(Stage):
 def _note(counts: Counts, document: Document, rows: Sequence[int | str], used: bool) -> None:
     """Count a document and its images by whether they are used, and why not."""
     for image, row in zip(document.images, rows, strict=True):
-        counts.images["read"] += 1
-        if not isinstance(row, str):
-            counts.images["usable"] += 1
-            continue
-        left = "left out" if row == LEFT_OUT else "unreadable"
-        counts.images["missing" if image.file is None else left] += 1
-        counts.note(f"picture: {reason_of(row)}", f"{document.id}, {image.source}: {row}")
+        counts.picture(document.id, image, row if isinstance(row, str) else None)
     if used:
         counts.documents["written"] += 1
         counts.links += len(document.links or ())

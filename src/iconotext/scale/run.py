@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import Any
@@ -80,41 +80,23 @@ def link_shards(
         require("parquet", purpose="a table of Parquet")
     if settings.without is not None and entry(address := address_of(settings.without)) is None:
         raise CorpusError(f"{address}: no such table of duplicates")
-    linker = Linker.load(model, linking)
-    setup = setup_of(linker, settings)
-    manifests, counts = run_shards(
-        addresses,
-        output,
-        setup,
-        lambda setup: Stage(output, setup, model, linking, settings),
-        engine=engine,
-        watch=watch,
-        label="Linking shards",
-    )
-    return sum_manifests(manifests) | counts
+    setup = setup_of(Linker.load(model, linking), settings)
+    stage = Stage(output, digest_of_setup(setup), model, linking, settings)
+    return run_shards(addresses, stage, setup, engine=engine, watch=watch, label="Linking shards")[1]
 
 
 def run_shards(
-    addresses: Sequence[str],
-    output: str,
-    setup: dict[str, Any],
-    stage_of: Callable[[str], Stage],
-    *,
-    engine: EngineSettings,
-    watch: Watch,
-    label: str,
+    addresses: Sequence[str], stage: Stage, setup: dict[str, Any], *, engine: EngineSettings, watch: Watch, label: str
 ) -> tuple[list[Manifest], dict[str, Any]]:
     """Make the result of each shard that has none or whose result is out of date.
 
     Args:
         setup: Settings and models that all shards share.
-        stage_of: Makes the stage, from the digest of the setup.
 
     Returns:
-        The manifests of all finished shards, by name; and ``made``, ``lost`` and ``others`` of ``link_shards``.
+        The manifests of all finished shards, by name; and what ``link_shards`` returns.
     """
-    stage = stage_of(digest_of_setup(setup))
-    images = stage.settings.images
+    output, images = stage.output, stage.settings.images
     if images is not None and not images.is_dir():
         raise CorpusError(f"{images}: not a folder on this machine; name the one that has the pictures")
     if engine.address is not None and engine.engine != "ray":
@@ -125,29 +107,24 @@ def run_shards(
     shards = find_shards(addresses)
     with _alone(output):
         begin(output, setup)
-        return _make(shards, stage, engine, watch, label)
-
-
-def _make(
-    shards: Sequence[Shard], stage: Stage, engine: EngineSettings, watch: Watch, label: str
-) -> tuple[list[Manifest], dict[str, Any]]:
-    # Manifests are read several at a time where each is a request to a store.
-    threads = MANIFESTS_AT_ONCE if is_remote(stage.output) else 1
-    existing = list(in_threads(lambda shard: is_done(stage.output, shard, stage.setup), shards, threads=threads))
-    missing = [shard for shard, manifest in zip(shards, existing, strict=True) if manifest is None]
-    manifests = [manifest for manifest in existing if manifest is not None]
-    lost: dict[str, str] = {}
-    with _workers(stage, engine, len(missing)) as workers:
-        results = worked(missing, workers, tries=engine.tries)
-        for shard, result in watch(results, total=len(missing), label=label):
-            if isinstance(result, Lost):
-                lost[shard.name] = result.reason
-            else:
-                manifests.append(result)
-    if not is_remote(stage.output):
-        remove_leftovers(Path(stage.output))  # of killed workers
-    counts = {"made": len(missing) - len(lost), "lost": dict(sorted(lost.items()))}
-    return sorted(manifests, key=lambda m: m.shard), counts | {"others": other_results(stage.output, shards)}
+        # Manifests are read several at a time where each is a request to a store.
+        threads = MANIFESTS_AT_ONCE if is_remote(output) else 1
+        existing = list(in_threads(lambda shard: is_done(output, shard, stage.setup), shards, threads=threads))
+        missing = [shard for shard, manifest in zip(shards, existing, strict=True) if manifest is None]
+        manifests = [manifest for manifest in existing if manifest is not None]
+        lost: dict[str, str] = {}
+        with _workers(stage, engine, len(missing)) as workers:
+            results = worked(missing, workers, tries=engine.tries)
+            for shard, result in watch(results, total=len(missing), label=label):
+                if isinstance(result, Lost):
+                    lost[shard.name] = result.reason
+                else:
+                    manifests.append(result)
+        if not is_remote(output):
+            remove_leftovers(Path(output))  # of killed workers
+        counts = {"made": len(missing) - len(lost), "lost": dict(sorted(lost.items()))}
+        manifests.sort(key=lambda manifest: manifest.shard)
+        return manifests, sum_manifests(manifests) | counts | {"others": other_results(output, shards)}
 
 
 def _workers(stage: Stage, settings: EngineSettings, shards: int) -> AbstractContextManager[Engine[Shard]]:

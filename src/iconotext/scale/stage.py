@@ -23,7 +23,7 @@ from iconotext.corpus.shard_results import (
     sha256_of,
     write_manifest,
 )
-from iconotext.corpus.shards import LEFT_OUT, Counts, Shard, ShardSettings, reason_of, shard_documents
+from iconotext.corpus.shards import Counts, Shard, ShardSettings, reason_of, shard_documents
 from iconotext.decide.settings import LinkSettings
 from iconotext.errors import OutputError
 from iconotext.linker import Linker
@@ -135,15 +135,7 @@ class Stage:
                 counts.note(f"document: {reason_of(str(result.error))}", f"{result.path}: {result.error}")
                 continue
             for image in result.document.images:
-                counts.images["read"] += 1
-                if image.problem is None:
-                    counts.images["usable"] += 1
-                    continue
-                left = "left out" if image.problem == LEFT_OUT else "unreadable"
-                counts.images["missing" if image.file is None else left] += 1
-                counts.note(
-                    f"picture: {reason_of(image.problem)}", f"{result.document.id}, {image.source}: {image.problem}"
-                )
+                counts.picture(result.document.id, image, image.problem)
             if self.settings.unlinked == "drop" and not result.links:
                 counts.documents["without a link"] += 1
                 continue
