@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from iconotext.adapters import chunk_metadata, stable_id
+from iconotext.adapters import described_chunks
 from iconotext.excerpts import CHUNK_WORDS
 from iconotext.extras import require
 from iconotext.linker import Linker
@@ -31,11 +31,8 @@ def documents(linked: LinkedDocument, words: int = CHUNK_WORDS) -> Iterator[Docu
     ``metadata`` has the other fields of a chunk, ``source`` (the document's origin), its ``title`` and ``language``;
     ``images`` is a list of objects, for stores that accept lists.
     """
-    for chunk in linked.chunks(words):
-        metadata = chunk_metadata(linked.document, chunk, "source")
-        yield Document(
-            id=stable_id(linked.document, f"chunk-{chunk.chunk}"), page_content=chunk.text, metadata=metadata
-        )
+    for name, text, metadata in described_chunks(linked, words, "source"):
+        yield Document(id=name, page_content=text, metadata=metadata)
 
 
 class PictureLoader(BaseLoader):
