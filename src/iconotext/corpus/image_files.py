@@ -218,10 +218,10 @@ class ImageKeys:
         """Return the key of an image; without a readable file, it depends on the document's name for the image."""
         if isinstance(image.file, bytes):
             return hashlib.sha256(image.file).digest()
+        source = f"source {image.source}".encode("utf-8", "surrogatepass")
         if image.file is None:
-            return f"source {image.source}".encode("utf-8", "surrogatepass")
+            return source
         if image.file not in self._of_file:
-            source = f"source {image.source}".encode("utf-8", "surrogatepass")
             self._of_file[image.file] = content_key(image.file) or source
         return self._of_file[image.file]
 

@@ -78,7 +78,7 @@ def task(linked: LinkedDocument, folder: Path, annotated: Sequence[Link] | None 
 
     Args:
         folder: Folder of the file of tasks; names of pictures are relative to it.
-        said: Links that people chose, as an annotation beside the prediction; None for no annotation.
+        annotated: Links that people chose, as an annotation beside the prediction; None for no annotation.
     """
     document = linked.document
     images = tuple(replace(i, file=i.file if isinstance(i.file, Path) else None) for i in document.images)
@@ -170,7 +170,7 @@ class _Annotation(BaseModel):
     was_cancelled: bool | None = False
 
 
-class _Kept(BaseModel):
+class _StoredDocument(BaseModel):
     row: dict[str, Any]
     pictures: list[Annotated[int, Field(ge=0)]]
 
@@ -178,7 +178,7 @@ class _Kept(BaseModel):
 class _Data(BaseModel):
     text: StrictStr
     pictures: list[StrictStr]
-    iconotext: _Kept
+    iconotext: _StoredDocument
 
 
 class Task(BaseModel):

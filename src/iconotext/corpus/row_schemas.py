@@ -141,7 +141,9 @@ def _of_corpus(values: dict[str, Any], place: str) -> Read:
 
 
 def _of_mmc4(values: dict[str, Any], place: str) -> Read:
-    infos = values["image_info"] if isinstance(values["image_info"], list) else []
+    infos = values["image_info"] or []
+    if not isinstance(infos, list):
+        return _wrong(place, "image_info", "image_info must be a list of objects"), None, None
     files = [_from_base64(info.get("image_base64")) if isinstance(info, dict) else None for info in infos]
     names = [{"image_name": info.get("image_name")} if isinstance(info, dict) else info for info in infos]
     record = shard_record({**_without_nulls(values), "image_info": names}, place, 0)
@@ -157,7 +159,7 @@ def _of_obelics(values: dict[str, Any], place: str) -> Read:
 def _of_text(values: dict[str, Any], place: str) -> Read:
     values, files = without_files(_with_bytes({**values, "images": values["images"] or []}))
     text, names = values["text"], values["images"]
-    if not isinstance(text, str) or not all(isinstance(name, str) for name in names):
+    if not isinstance(text, str) or not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         return _wrong(place, "text", "text must be a text, and images a list of pictures"), None, None
     parts, page = PICTURE_TOKEN.split(text), Page()
     if len(parts) > 1 and len(parts) != len(names) + 1:
@@ -209,7 +211,7 @@ def _interleaved(rows: Iterable[tuple[int, dict[str, Any]]]) -> Iterator[Sample]
         first = sample_rows[0][0]
         try:
             ordered = sorted(sample_rows, key=lambda item: int(item[1]["position"]))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             yield Sample(_wrong(f"row {first}", "position", "position must be a number"), first, (), (), ())
             continue
         page, files = Page(), list[bytes | None]()
@@ -231,11 +233,13 @@ def _interleaved(rows: Iterable[tuple[int, dict[str, Any]]]) -> Iterator[Sample]
 
 
 def _source(values: Values) -> str:
-    """Return the name of the picture of an interleaved row, from its ``source_ref``, which is JSON."""
-    with suppress(ValueError):
-        place = parse_json(values.get("source_ref") or "{}")
-        if isinstance(place, dict) and isinstance(name := place.get("member") or place.get("path"), str):
-            return name
+    """Return the name of the picture of an interleaved row, from its ``source_ref``: JSON, or an object."""
+    place = values.get("source_ref")
+    if isinstance(place, str):
+        with suppress(ValueError):
+            place = parse_json(place)
+    if isinstance(place, dict) and isinstance(name := place.get("member") or place.get("path"), str):
+        return name
     return f"image-{values['position']}"
 
 

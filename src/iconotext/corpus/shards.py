@@ -124,17 +124,19 @@ def find_shards(addresses: Iterable[str]) -> list[Shard]:
             files.append((single, _stem(split_address(address)[1])))
             continue
         start = len(joined(address, ""))
-        inside = [
-            file
-            for file in entries(address)
-            if file.address.endswith(SUFFIXES) and not _is_ours(file.address[start:].replace("\\", "/"))
+        names = [(file, file.address[start:].replace("\\", "/")) for file in entries(address)]
+        # Programs that write tables give the files that they put beside these names that begin with "_".
+        shards_inside = [
+            (file, _stem(name))
+            for file, name in names
+            if name.endswith(SUFFIXES) and not any(part.startswith("_") for part in name.split("/"))
         ]
-        if not inside:
+        if not shards_inside:
             raise CorpusError(
                 f"{address}: no shard is there; their names end in {', '.join(SUFFIXES)}. `iconotext "
                 "corpus build` makes a corpus of documents, and `iconotext corpus convert` shards of that"
             )
-        files += [(file, _stem(file.address[start:].replace("\\", "/"))) for file in inside]
+        files += shards_inside
     texts = {_stem(file.address) for file, _ in files if not file.address.endswith(".tar")}
     shards: dict[str, Shard] = {}
     for file, name in files:
@@ -148,11 +150,6 @@ def find_shards(addresses: Iterable[str]) -> list[Shard]:
                 "folders of their own"
             )
     return [shards[name] for name in sorted(shards)]
-
-
-def _is_ours(name: str) -> bool:
-    """Whether a file was written by a program beside its tables, and is not a shard."""
-    return any(part.startswith("_") for part in name.split("/"))
 
 
 def _stem(name: str) -> str:

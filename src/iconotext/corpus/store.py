@@ -11,7 +11,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal, Protocol
 
-from iconotext.corpus.formats.json_lines import count_lines, json_lines, jsonl_parts, lines_of, write_jsonl
+from iconotext.corpus.formats.json_lines import (
+    PACKINGS,
+    count_lines,
+    first_value,
+    jsonl_parts,
+    lines_of,
+    write_jsonl,
+)
 from iconotext.corpus.formats.mmc4 import looks_like_mmc4, mmc4_parts, write_mmc4
 from iconotext.corpus.formats.obelics import has_obelics_columns, obelics_parts, write_obelics
 from iconotext.corpus.formats.released import (
@@ -78,14 +85,14 @@ class Format:
     extra: str | None = None
 
 
-PACKED = (".jsonl.zip", ".jsonl.gz", ".jsonl.zst")
+JSONL_FILES = (".jsonl", *(f".jsonl{packing}" for packing in PACKINGS))
 
 FORMATS: dict[FormatName, Format] = {
     row.name: row
     for row in (
         Format(
             "jsonl",
-            (".jsonl", *PACKED),
+            JSONL_FILES,
             "One JSON object a line: the format of iconotext.",
             "files, relative to the corpus",
             jsonl_parts,
@@ -116,7 +123,7 @@ FORMATS: dict[FormatName, Format] = {
         ),
         Format(
             "mmc4",
-            (".jsonl", *PACKED),
+            JSONL_FILES,
             "A shard of Multimodal C4, recognised by its first line.",
             "files beside the shard, or in `SHARD_images/`",
             mmc4_parts,
@@ -293,8 +300,7 @@ def format_of(path: Path) -> FormatName:
         head = [line.lstrip(b"\xef\xbb\xbf \t") for line in islice((line for line in lines if not line.isspace()), 3)]
     if len(head) == 3 and not any(line.startswith(b"{") for line in head):
         raise CorpusError(f"{path}: not a corpus: its first lines are no JSON objects")
-    _, first, _ = next(json_lines(path), (0, None, None))
-    return "mmc4" if looks_like_mmc4(first) else "jsonl"
+    return "mmc4" if looks_like_mmc4(first_value(path)) else "jsonl"
 
 
 def _no_corpus(folder: Path) -> str:

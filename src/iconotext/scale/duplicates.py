@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from io import BytesIO
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,6 @@ import numpy as np
 from PIL.Image import Resampling
 
 from iconotext import __version__
-from iconotext.corpus.formats.table import write_tuples
 from iconotext.corpus.shard_results import Manifest, digest_of_setup
 from iconotext.corpus.shards import Counts, ShardSettings
 from iconotext.errors import ImageError, StoreError
@@ -55,9 +55,13 @@ class Hashes(Stage):
     def make(self, documents: Iterable[Document], counts: Counts, path: Path) -> None:
         """See ``Stage``."""
         import pyarrow as pa
+        import pyarrow.parquet as pq
 
         schema = pa.schema([("document", pa.string()), ("image", pa.int32()), ("hash", pa.uint64())])
-        write_tuples(_hashed(documents, counts), schema, path, batch_size=ROWS)
+        rows = _hashed(documents, counts)
+        with open_atomic(path, force=True) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+            while batch := list(islice(rows, ROWS)):
+                writer.write_table(pa.table(list(zip(*batch, strict=True)), schema=schema))
 
 
 def find_duplicates(

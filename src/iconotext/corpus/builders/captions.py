@@ -109,33 +109,28 @@ def deal(
     Args:
         members: Numbers of the photographs of each split; the groups depend on their order.
         seed: Seed of the first shuffle; the second has the next number, and so on.
-        vectors: (photographs, d), indexed by their numbers, for the similarity of photographs; for topical groups only.
+        vectors: (photographs, d), indexed by their numbers, for the similarity of photographs; None for groups at
+            random.
     """
-    for split in SPLITS:
-        count = len(members.get(split, ()))
-        if 0 < count < settings.size:
+    counts = {split: count for split in SPLITS if (count := len(members.get(split, ())))}
+    for split, count in counts.items():
+        if count < settings.size:
             raise CorpusError(
                 f"{split} has {count} photographs, a document needs {settings.size}: "
                 "give it more, or ask for smaller documents (pairs, distractor_images)"
             )
-    for split in SPLITS:
-        if not len(members.get(split, ())):
-            continue
+    for split, count in counts.items():
         for shuffle in range(seed, seed + settings.shuffles_of(split)):
             order = array("q", members[split])
             random.Random(f"{split} {shuffle}").shuffle(order)
             groups: Iterable[Sequence[int]]
-            if settings.topical and vectors is not None:
+            if vectors is not None:
                 groups = topical_groups(order, vectors, settings.size)
             else:
-                groups = _in_order(order, settings.size)
+                starts = range(0, count - settings.size + 1, settings.size)
+                groups = (order[start : start + settings.size] for start in starts)
             for number, group in enumerate(groups):
                 yield Group(split, shuffle, number, tuple(group))
-
-
-def _in_order(order: Sequence[int], size: int) -> Iterator[Sequence[int]]:
-    for start in range(0, len(order) - size + 1, size):
-        yield order[start : start + size]
 
 
 def documents_of(

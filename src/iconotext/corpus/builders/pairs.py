@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from iconotext.corpus.builders.photos import Drop, read_photos
 from iconotext.corpus.builders.run import BuilderSettings
-from iconotext.corpus.formats.json_lines import json_lines
+from iconotext.corpus.formats.json_lines import first_value
 from iconotext.corpus.row import row_of
 from iconotext.corpus.store import read_corpus
 from iconotext.errors import CorpusError
@@ -93,7 +93,7 @@ def _has_photos(path: Path) -> bool:
     """Return whether a file has captioned photographs, by its first line."""
     if path.suffix != ".jsonl":
         return False
-    _, first, _ = next(json_lines(path), (0, None, None))  # a broken line is reported when it is read as a corpus
+    first = first_value(path)  # a broken line is reported when it is read as a corpus
     return isinstance(first, dict) and "image" in first and "sentences" not in first
 
 

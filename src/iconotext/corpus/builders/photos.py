@@ -18,7 +18,7 @@ from pydantic import BaseModel, Field, StrictStr, ValidationError
 
 from iconotext.corpus.builders.find_images import ImageFolders, image_problem
 from iconotext.corpus.builders.run import Build
-from iconotext.corpus.formats.json_lines import json_lines
+from iconotext.corpus.formats.json_lines import first_value, json_lines
 from iconotext.corpus.formats.json_stream import source_entries
 from iconotext.corpus.image_files import named_by_address
 from iconotext.corpus.row import Problem, Split, problems_of
@@ -90,7 +90,7 @@ def read_photos(
 
 def check_no_corpus(path: Path) -> None:
     """Raise ``CorpusError`` if a file of JSON lines is a corpus and not a file of photographs, or cannot be read."""
-    _, first, _ = next(json_lines(path), (0, None, None))
+    first = first_value(path)
     if isinstance(first, dict) and {"sentences", "images"} <= first.keys():
         raise CorpusError(
             f'{path}: is a corpus, not a file of captions with lines {{"image": ..., "captions": [...]}}; '
@@ -255,26 +255,6 @@ class Annotations:
             last = number
 
 
-def found_photos(
-    build: Build,
-    described: Iterable[Captioned],
-    images: ImageFolders,
-    names_of: Callable[[Captioned], Iterable[str]] = lambda photo: [photo.name],
-) -> Iterator[Photo]:
-    """Yield the photographs of captioned images; those without a caption or a file are dropped and reported.
-
-    Args:
-        names_of: Names that the file of an image may have.
-    """
-    for photo in described:
-        if not photo.captions:
-            build.report.drop(NO_CAPTION, photo.name)
-        elif (file := images.find(names_of(photo))) is None or not is_text(str(file)):
-            build.report.drop(NO_IMAGE, photo.name)
-        else:
-            yield Photo(str(file), photo.captions, photo.split)
-
-
 COCO = "https://cocodataset.org/#download"
 
 PARTS = ("images", "annotations")
@@ -325,7 +305,13 @@ def coco_photos(
     """
     for key, number in annotations.unlisted():
         build.report.drop("captions of images that are not listed", f"image {key}, caption {number}")
-    yield from found_photos(build, annotations.captioned(source=source), images, _names)
+    for photo in annotations.captioned(source=source):
+        if not photo.captions:
+            build.report.drop(NO_CAPTION, photo.name)
+        elif (file := images.find(_names(photo))) is None or not is_text(str(file)):
+            build.report.drop(NO_IMAGE, photo.name)
+        else:
+            yield Photo(str(file), photo.captions, photo.split)
 
 
 def _names(photo: Captioned) -> Iterator[str]:

@@ -23,6 +23,7 @@ from iconotext.corpus.builders.run import DataSetSettings, FetchSettings
 from iconotext.corpus.formats.mmc4 import mmc4_parts
 from iconotext.corpus.formats.obelics import obelics_parts
 from iconotext.corpus.row import Part, Record, Row, UniqueIds
+from iconotext.corpus.store import FORMATS
 from iconotext.errors import CorpusError, SettingError
 from iconotext.system.strict_json import dump_json
 
@@ -261,9 +262,10 @@ MMC4 = (
 class Mmc4Settings(WebSettings):
     """Make a corpus out of shards of Multimodal C4 (Zhu et al. 2023).
 
-    Shards are docs_no_face_shard_0_v3.jsonl and so on, also as .jsonl.zip; they are read in the order of their names.
-    Links are the data set's own guess, an image to a sentence. Pictures are found in --images under the names that the
-    shards give them, or by SHA-256, SHA-1 or MD5 of their addresses; an image without a file is named by its address.
+    Shards are docs_no_face_shard_0_v3.jsonl and so on, also as .jsonl.zip, .jsonl.gz or .jsonl.zst; they are read in
+    the order of their names. Links are the data set's own guess, an image to a sentence. Pictures are found in --images
+    under the names that the shards give them, or by SHA-256, SHA-1 or MD5 of their addresses; an image without a file
+    is named by its address.
 
     **Examples**
 
@@ -282,7 +284,7 @@ class Mmc4Settings(WebSettings):
 def mmc4_documents(build: Build, settings: Mmc4Settings) -> Iterator[Values]:
     """Yield documents of Multimodal C4."""
     folder = settings.source if settings.source.is_dir() else settings.source.parent
-    data_set = ShardedSet((".jsonl", ".jsonl.zip"), MMC4, mmc4_parts, partial(_mmc4_columns, settings, folder))
+    data_set = ShardedSet(FORMATS["mmc4"].suffixes, MMC4, mmc4_parts, partial(_mmc4_columns, settings, folder))
     return web_documents(build, settings, data_set)
 
 
@@ -334,7 +336,9 @@ class ObelicsSettings(WebSettings):
 
 def obelics_documents(build: Build, settings: ObelicsSettings) -> Iterator[Values]:
     """Yield documents of OBELICS."""
-    return web_documents(build, settings, ShardedSet((".parquet",), OBELICS, obelics_parts, _obelics_columns))
+    return web_documents(
+        build, settings, ShardedSet(FORMATS["obelics"].suffixes, OBELICS, obelics_parts, _obelics_columns)
+    )
 
 
 def _obelics_columns(row: Row) -> tuple[Values, list[Picture]]:

@@ -23,6 +23,9 @@ from iconotext.extras import require
 from iconotext.system.files import open_atomic
 from iconotext.system.strict_json import parse_json
 
+PACKINGS = (".zip", ".gz", ".zst")
+"""Suffixes of packed files that ``lines_of`` opens."""
+
 LONGEST = 1 << 28
 """Maximum length of a line in bytes, so that a file without line ends does not fill memory."""
 
@@ -34,6 +37,11 @@ def json_lines(path: Path) -> Iterator[tuple[int, Any, Problem | None]]:
     """Yield line number (from 1) and value, or problem, of each non-blank line; ``CorpusError`` if unreadable."""
     with lines_of(path) as lines:
         yield from parse_lines(1, lines)
+
+
+def first_value(path: Path) -> Any:
+    """Return the value of the first non-blank line; None if there is none, or it is no JSON."""
+    return next(json_lines(path), (0, None, None))[1]
 
 
 def parse_lines(first: int, lines: Iterable[bytes]) -> Iterator[tuple[int, Any, Problem | None]]:

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 from pydantic import AllowInfNan, BaseModel, ConfigDict, Field, StrictInt, StrictStr, ValidationError
 
-from iconotext.corpus.formats.json_lines import line_blocks, parse_lines, write_lines
+from iconotext.corpus.formats.json_lines import PACKINGS, line_blocks, parse_lines, write_lines
 from iconotext.corpus.image_files import named_by_address
 from iconotext.corpus.row import Part, Problem, Record, Row, json_of, parse_row, problems_of
 from iconotext.errors import CorpusError
@@ -72,8 +72,8 @@ def write_mmc4(rows: Iterable[Row], path: Path, *, force: bool) -> int:
 
 def images_folder(path: Path) -> Path:
     """Return the folder beside a shard into which the data set's own download script puts its images."""
-    shard = path.name.removesuffix(path.suffix if path.suffix in (".zip", ".gz", ".zst") else "").removesuffix(".jsonl")
-    return path.with_name(f"{shard}_images")
+    shard = path.stem if path.suffix in PACKINGS else path.name
+    return path.with_name(f"{shard.removesuffix('.jsonl')}_images")
 
 
 def _folder(path: Path) -> str:

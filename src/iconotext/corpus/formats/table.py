@@ -80,17 +80,6 @@ def write_table(rows: Iterable[tuple[str, dict[str, Any]]], schema: Any, path: P
             number += table.num_rows
 
 
-def write_tuples(rows: Iterable[tuple[Any, ...]], schema: Any, path: Path, *, batch_size: int) -> None:
-    """Write rows, ``batch_size`` at a time, replacing an existing table; ``OutputError`` if it cannot be written."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    remaining = iter(rows)
-    with open_atomic(path, force=True) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
-        while batch := list(islice(remaining, batch_size)):
-            writer.write_table(pa.table(list(zip(*batch, strict=True)), schema=schema))
-
-
 def _columns(rows: list[tuple[str, dict[str, Any]]], schema: Any) -> Any:
     import pyarrow as pa
 

@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, Protocol
 
 from iconotext.corpus.formats.interleaved import Page, is_mint, mint_files, mint_page
+from iconotext.corpus.formats.json_lines import PACKINGS
 from iconotext.corpus.row import Part, Problem, Record, Row, parse_row
 from iconotext.errors import CorpusError, ImageError, one_line
 from iconotext.read.sentences import split_sentences
@@ -173,8 +174,8 @@ class Tar:
 def tar_beside(corpus: Path) -> Path | None:
     """Return the tar with the pictures of a corpus: ``00017.tar`` for ``00017.jsonl.gz``, or the corpus itself."""
     name = corpus.name.lower()
-    for packed in (".gz", ".zst", ".zip"):
-        name = name.removesuffix(packed)
+    for packing in PACKINGS:
+        name = name.removesuffix(packing)
     if name.endswith(".tar"):
         return corpus if corpus.is_file() else None
     stem = corpus.name[: len(name) - len(PurePosixPath(name).suffix)]
