@@ -14,12 +14,11 @@ from iconotext.corpus.formats import json_lines, table
 from iconotext.corpus.formats.json_lines import jsonl_parts
 from iconotext.corpus.store import read_corpus, write_corpus
 from iconotext.errors import CorpusError
+from tests.support.shards import write_jsonl
 
 
-def corpus(tmp_path, *rows):
-    path = tmp_path / "c.jsonl"
-    path.write_text("\n".join(row if isinstance(row, str) else json.dumps(row) for row in rows))
-    return path
+def corpus(folder, *rows):
+    return write_jsonl(folder / "c.jsonl", rows)
 
 
 def row(name, *images, split=None, **more):
@@ -93,12 +92,8 @@ def test_the_released_format(tmp_path):
         "val": [[[["x", -1]], [["A.", 3]], "a"], [[["x", 0]], [["A.", 0]], "b"]],
     }
     (tmp_path / "docs.json").write_text(json.dumps(docs))
-    checked = check_corpus(tmp_path)
-    assert [(p.place, p.field) for p in checked.problems] == [
-        ("val, document 0", "sentences.0.1"),
-        ("val, document 1", "images.0"),
-    ]
-    assert "ids without features" in checked.notes[0]
+    assert found(tmp_path) == [("val, document 0", "sentences.0.1"), ("val, document 1", "images.0")]
+    assert "ids without features" in check_corpus(tmp_path).notes[0]
     np.save(tmp_path / "features.npy", np.ones((1, 1)))
     (tmp_path / "id2row.json").write_text('{"y": 0}')
     assert "has no image 'x'" in check_corpus(tmp_path).problems[0].message
@@ -126,9 +121,8 @@ def test_images_that_are_named_by_an_address_are_noted(tmp_path, picture):
         row("a", "http://a.example/1.jpg", "recipeqa:b.png"),
         row("b", "recipeqa:b.png", "name:a.png", "c.png"),
     )
-    checked = check_corpus(path)
-    assert [(problem.place, problem.field) for problem in checked.problems] == [("line 2", "images.2")]
-    assert checked.notes == ("2 images are named by an address and are not at hand",)
+    assert found(path) == [("line 2", "images.2")]
+    assert check_corpus(path).notes == ("2 images are named by an address and are not at hand",)
 
 
 def test_a_picture_of_labelled_pairs_in_two_splits_is_noted(tmp_path, picture):
@@ -277,10 +271,9 @@ def test_progress_is_shown(tmp_path, picture):
 def test_corpora_that_belong_together_are_compared(tmp_path, picture):
     data = [picture(f"{n}.png", seed=n).read_bytes() for n in range(3)]
     for folder, name, copied, rest in (("a", "train", 0, 1), ("b", "test", 0, 2)):  # other pictures have equal names
-        (tmp_path / folder).mkdir()
+        corpus(tmp_path / folder, row(folder, f"{name}.png", split=name), row("same", "x.png", split=name))
         (tmp_path / folder / f"{name}.png").write_bytes(data[copied])
         (tmp_path / folder / "x.png").write_bytes(data[rest])
-        corpus(tmp_path / folder, row(folder, f"{name}.png", split=name), row("same", "x.png", split=name))
     earlier = EarlierDocuments()
     first, second = (check_corpus(tmp_path / folder / "c.jsonl", earlier=earlier) for folder in "ab")
     assert first.problems == ()

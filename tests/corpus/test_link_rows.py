@@ -6,7 +6,6 @@ import base64
 import io
 import json
 import pickle
-import tarfile
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +19,7 @@ from iconotext.corpus.check import check_corpus
 from iconotext.corpus.row_schemas import SCHEMAS, schema_of
 from iconotext.corpus.shards import Counts, find_shards, shard_documents
 from iconotext.errors import CorpusError
+from tests.support.shards import write_tar
 
 CAT, CUP = "Our cat sits still for long.", "The cup of coffee has to be warm."
 
@@ -68,6 +68,8 @@ def test_mmc4(pictures, data):
     assert first(linked) == {0: (0, CAT), 1: (1, CUP)}
     (linked,) = link_rows([{"text_list": [CAT], "image_info": [{"image_name": "a.png", "image_base64": "no!"}]}])
     assert "a.png: " in linked["iconotext_problems"][0]
+    (odd,) = link_rows([{"text_list": [CAT], "image_info": 3}])
+    assert odd["iconotext_problems"] == ["field image_info: image_info must be a list of objects"]
 
 
 def test_marks_of_pictures_in_a_text(data):
@@ -76,14 +78,17 @@ def test_marks_of_pictures_in_a_text(data):
         {"text": f"{CAT} {CUP}", "images": [data[0]]},
         {"text": "One <image> mark.", "images": data},
         {"text": None, "images": data},
+        {"text": CAT, "images": 3},
+        {"text": CAT, "images": "cat.png"},
         {"text": CAT, "images": None},
     ]
-    both, plain, wrong, empty, without = link_rows(rows)
+    both, plain, wrong, *odd, without = link_rows(rows)
     assert {text for text, _ in first(both).values()} == {None}
     assert {link["sentence"] for link in both["iconotext_links"]} == {CAT, CUP}
     assert plain["iconotext_problems"] == []
     assert wrong["iconotext_problems"] == ["field text: the text has 1 marks for pictures where images has 2"]
-    assert empty["iconotext_problems"] == ["field text: text must be a text, and images a list of pictures"]
+    for row in odd:
+        assert row["iconotext_problems"] == ["field text: text must be a text, and images a list of pictures"]
     assert without["iconotext_links"] == without["iconotext_problems"] == []
 
 
@@ -107,13 +112,18 @@ def test_interleaved_rows_of_several_documents(data):
         row("a", 1, "image", None, data[0]),
         row("a", 5, "image"),
         row("c", "x", "text", CAT),
+        row("d", float("inf"), "text", CAT),
+        row("e", 0, "image", source_ref={"path": "cup.png"}),  # already decoded
+        row("e", 1, "image", source_ref=3),
     ]
     linked = link_rows(rows)
-    assert [len(each["iconotext_links"]) > 0 for each in linked] == [False] * 4 + [True, True, False, False]
+    assert [len(each["iconotext_links"]) > 0 for each in linked] == [False] * 4 + [True, True] + [False] * 5
     assert first(linked[4]) == {7: (0, CUP)}
     assert first(linked[5]) == {1: (0, CAT)}
     assert "a.tar" in linked[6]["iconotext_problems"][0]
-    assert linked[7]["iconotext_problems"] == ["field position: position must be a number"]
+    for each in linked[7:9]:
+        assert each["iconotext_problems"] == ["field position: position must be a number"]
+    assert [each["iconotext_problems"][0].split(":")[0] for each in linked[9:]] == ["cup.png", "image-1"]
 
 
 def tiff(data):
@@ -144,15 +154,9 @@ def test_samples_of_a_webdataset(data):
 
 
 def test_a_tar_of_mint_is_a_corpus_and_a_shard(tmp_path, data):
-    path = tmp_path / "00000.tar"
-    with tarfile.open(path, "w") as tar:
-        for name, content in (("a.json", json.dumps(MINT).encode()), ("a.tiff", tiff(data))):
-            member = tarfile.TarInfo(name)
-            member.size = len(content)
-            tar.addfile(member, io.BytesIO(content))
+    path = write_tar(tmp_path / "00000.tar", {"a.json": json.dumps(MINT).encode(), "a.tiff": tiff(data)})
     (document,) = iconotext.read_corpus(path)
-    assert [image.source for image in document.images] == ["image-0", "image-1"]
-    assert [image.position for image in document.images] == [1, 2]
+    assert [(image.source, image.position) for image in document.images] == [("image-0", 1), ("image-1", 2)]
     for image, original in zip(document.images, data, strict=True):
         assert isinstance(image.file, bytes)
         shown, given = (np.asarray(Pillow.open(io.BytesIO(each)).convert("RGB")) for each in (image.file, original))

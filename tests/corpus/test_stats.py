@@ -4,7 +4,7 @@ import statistics
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from iconotext.corpus.row import Row
@@ -78,8 +78,7 @@ def test_histograms_and_different_images():
     assert (found.splits, found.unique_images, found.links, found.unknown) == ({"train": 1, "none": 1}, 3, 1, 1)
 
 
-@settings(deadline=None)
-@given(st.lists(st.lists(st.text(max_size=2), max_size=20), max_size=10))
+@given(st.lists(st.lists(st.sampled_from("abcdefgh"), max_size=6), max_size=6))
 def test_different_images_are_counted(batches):
     found = row_stats(Row(id="a", sentences=[], images=batch) for batch in batches)
     assert found.unique_images == len({source for batch in batches for source in batch})
@@ -105,9 +104,7 @@ def test_every_document_is_in_the_bin_of_its_size(histogram, at_most):
     assert sum(each.count for each in found) == sum(histogram.values())
     widths = {each.high - each.low + 1 for each in found if each.high is not None}
     assert len(widths) <= 1
-    for before, after in pairwise(found):
-        assert before.high is not None
-        assert before.high + 1 == after.low
+    assert all(before.high + 1 == after.low for before, after in pairwise(found))
     for each in found:
         inside = [n for size, n in histogram.items() if size >= each.low and (each.high is None or size <= each.high)]
         assert each.count == sum(inside)

@@ -1,9 +1,5 @@
 from __future__ import annotations
 
-import io
-import json
-import tarfile
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +10,7 @@ from iconotext.corpus.convert import _name, write_shards
 from iconotext.corpus.formats.webdataset import tar_beside
 from iconotext.corpus.store import read_corpus, read_rows
 from iconotext.errors import CorpusError, OutputError, SettingError
+from tests.support.shards import write_jsonl, write_tar
 
 
 def row(name, *images, **more):
@@ -21,9 +18,7 @@ def row(name, *images, **more):
 
 
 def corpus(path, *rows):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join(map(json.dumps, rows)))
-    return path
+    return write_jsonl(path, rows)
 
 
 def test_what_is_read_again_is_what_was_written(tmp_path, picture, monkeypatch):
@@ -100,9 +95,7 @@ def test_no_name_leads_out_and_none_stands_for_two_pictures(sources):
 def test_a_tar_beside_a_corpus_has_its_pictures(tmp_path, picture):
     files = [picture(f"made/{n}.png", seed=n) for n in range(2)]
     path = corpus(tmp_path / "c.jsonl", row("a", "0.png", split="train"), row("b", "1.png", split="test"))
-    with tarfile.open(tmp_path / "c.tar", "w") as tar:
-        for file in files:
-            tar.add(file, f"img/{file.name}")
+    write_tar(tmp_path / "c.tar", {f"img/{file.name}": file.read_bytes() for file in files})
     assert [document.images[0].file for document in read_corpus(path)] == [file.read_bytes() for file in files]
     assert check_corpus(path).problems == ()
     corpus(path, row("a", "0.png", "gone.png", split="train"), row("b", "0.png", split="test"))
@@ -118,11 +111,7 @@ def test_a_tar_beside_a_corpus_has_its_pictures(tmp_path, picture):
 def test_what_is_broken_in_tars_and_rows_is_found(tmp_path, picture):
     data = picture("made/a.png").read_bytes()
     path = corpus(tmp_path / "c.jsonl", row("a", "good.png", "bad.png"))
-    with tarfile.open(tmp_path / "c.tar", "w") as tar:
-        for name, content in (("good.png", data), ("bad.png", data[:40])):
-            info = tarfile.TarInfo(name)
-            info.size = len(content)
-            tar.addfile(info, io.BytesIO(content))
+    write_tar(tmp_path / "c.tar", {"good.png": data, "bad.png": data[:40]})
     write_shards(read_corpus(path), tmp_path / "shards")
     for each in (path, tmp_path / "shards/00000.parquet"):
         (problem,) = check_corpus(each).problems

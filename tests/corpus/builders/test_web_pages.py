@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import zipfile
 from functools import partial
 
-import numpy as np
 import pytest
-from PIL import Image
 
 from iconotext.corpus.builders import WEB_PAGES, run
 from iconotext.corpus.builders.fetched import fetch_images
@@ -19,14 +16,9 @@ from iconotext.corpus.builders.web_pages import with_images
 from iconotext.corpus.store import read_corpus
 from iconotext.errors import CorpusError, SettingError
 from iconotext.read.web.polite import PoliteFetcher
-from tests.support.corpora import PAGE, entry, page, table
+from tests.support.corpora import PAGE, entry, page, png, table
+from tests.support.shards import write_jsonl
 from tests.support.web import Time, serving
-
-
-def png(seed=0):
-    stream = io.BytesIO()
-    Image.fromarray(np.random.default_rng(seed).integers(0, 256, (8, 9, 3), dtype=np.uint8)).save(stream, "png")
-    return stream.getvalue()
 
 
 def line(number, *, images=2, sentences=3, url=True, **more):
@@ -49,20 +41,15 @@ def line(number, *, images=2, sentences=3, url=True, **more):
     return value | ({"url": f"https://page.example/{number}"} if url else {}) | more
 
 
-def text(*lines):
-    return "\n".join(each if isinstance(each, str) else json.dumps(each) for each in lines) + "\n"
-
-
 @pytest.fixture
 def source(tmp_path):
     """Two shards, one in an archive: repeated addresses, none, broken lines, pages without images or sentences."""
     folder = tmp_path / "shards"
-    folder.mkdir()
-    (folder / "docs_no_face_shard_1_v3.jsonl").write_text(
-        text(line(1), "{broken", line(2, images=0), line(1), line(3, url=False), ""), encoding="utf-8"
-    )
+    rows = [line(1), "{broken", line(2, images=0), line(1), line(3, url=False), ""]
+    write_jsonl(folder / "docs_no_face_shard_1_v3.jsonl", rows)
     with zipfile.ZipFile(folder / "docs_no_face_shard_0_v3.jsonl.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("docs_no_face_shard_0_v3.jsonl", text(line(1), line(4, sentences=0, images=1), line(5)))
+        rows = [line(1), line(4, sentences=0, images=1), line(5)]
+        archive.writestr("docs_no_face_shard_0_v3.jsonl", "\n".join(map(json.dumps, rows)))
     (folder / "README.md").write_text("no shard")
     return folder
 
@@ -101,6 +88,12 @@ def test_any_number_of_workers_gives_the_same_file(source, tmp_path):
     for workers in (1, 2):
         built("mmc4", source, tmp_path / f"{workers}.jsonl", workers=workers)
     assert (tmp_path / "1.jsonl").read_bytes() == (tmp_path / "2.jsonl").read_bytes()
+
+
+def test_packed_shards(tmp_path):
+    write_jsonl(tmp_path / "shards/a.jsonl.gz", [line(1)])
+    built("mmc4", tmp_path / "shards", tmp_path / "c.jsonl")
+    assert [document.id for document in read_corpus(tmp_path / "c.jsonl")] == ["https://page.example/1"]
 
 
 def test_links_may_need_a_similarity(source, tmp_path):
@@ -198,11 +191,9 @@ def test_a_damaged_shard_is_told_and_the_others_are_read(source, tmp_path):
 
 
 def test_a_row_that_json_cannot_keep_is_told_and_the_others_are_used(tmp_path):
-    folder = tmp_path / "shards"
-    folder.mkdir()
     large = json.dumps(line(2, quality=0)).replace('"quality": 0', '"quality": 1e999')
-    (folder / "s.jsonl").write_text(text(line(1), line(3, title="\ud800"), large, line(4)))
-    report = built("mmc4", folder, tmp_path / "c.jsonl")
+    write_jsonl(tmp_path / "shards/s.jsonl", [line(1), line(3, title="\ud800"), large, line(4)])
+    report = built("mmc4", tmp_path / "shards", tmp_path / "c.jsonl")
     assert report.dropped == {"row cannot be read": 2}
     assert report.first["row cannot be read"].startswith("s.jsonl, line 2: ")
     assert [document.id[-1] for document in read_corpus(tmp_path / "c.jsonl")] == ["1", "4"]
@@ -224,7 +215,7 @@ def test_a_picture_beside_a_shard_is_in_its_folder(tmp_path):
     (folder / "secret.png").write_bytes(png())
     names = ["../secret.png", "x" * 5000, "a\0.png"]
     infos = [{"image_name": name, "raw_url": f"https://h.example/{i}"} for i, name in enumerate(names)]
-    (folder / "s.jsonl").write_text(text({"text_list": ["A."], "image_info": infos, "url": "https://p.example"}))
+    write_jsonl(folder / "s.jsonl", [{"text_list": ["A."], "image_info": infos, "url": "https://p.example"}])
     built("mmc4", folder, tmp_path / "c.jsonl")
     (document,) = read_corpus(tmp_path / "c.jsonl")
     assert [image.source for image in document.images] == [f"https://h.example/{i}" for i in range(3)]
