@@ -6,17 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from PIL import Image
 
 from iconotext.corpus.builders.photos import caption_photos, recognised
 from iconotext.corpus.builders.run import Build, BuildReport
 from iconotext.errors import CorpusError
-
-
-def picture(path):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    Image.new("RGB", (4, 4)).save(path)
-    return path
+from tests.support.shards import write_jsonl
 
 
 def photos_of(source, format_=None, images=None):
@@ -27,7 +21,7 @@ def photos_of(source, format_=None, images=None):
     return [(Path(p.image).relative_to(images or root).as_posix(), p.captions, p.split) for p in found], build.report
 
 
-def test_coco_annotations_of_any_set(tmp_path):
+def test_coco_annotations_of_any_set(tmp_path, picture):
     root = tmp_path / "c"
     value = {
         "images": [{"id": "b", "file_name": "sub/b.png"}, {"id": "a", "file_name": "a.png"}],
@@ -38,7 +32,7 @@ def test_coco_annotations_of_any_set(tmp_path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(value).replace("a.png", f"{part}.png").replace('"a"', f'"{part}"'))
     for name in ("pictures/sub/b.png", "train.png", "val.png"):
-        picture(root / name)
+        picture(f"c/{name}")
     photos, _ = photos_of(root)
     assert photos == [
         ("pictures/sub/b.png", ("Of b.",), "train"),
@@ -59,10 +53,7 @@ def test_what_is_not_recognised_is_told_what_is_expected(tmp_path):
     (empty / "notes.txt").write_text("Nothing of this kind.")
     with pytest.raises(CorpusError, match="no captions are recognised"):
         recognised(empty / "notes.txt")
-    for format_, message in (
-        ("coco", r"no captions_\*\.json"),
-        ("jsonl", r"no captions\.jsonl"),
-    ):
+    for format_, message in (("coco", r"no captions_\*\.json"), ("jsonl", r"no captions\.jsonl")):
         with pytest.raises(CorpusError, match=message):
             photos_of(empty, format_)
     (empty / "captions.jsonl").write_text("{}\n")
@@ -76,14 +67,12 @@ def test_what_is_not_recognised_is_told_what_is_expected(tmp_path):
 
 
 def test_a_corpus_is_no_file_of_captions(tmp_path):
-    path = tmp_path / "documents.jsonl"
-    path.write_text(json.dumps({"id": "a", "sentences": ["A."], "images": ["a.png"]}))
+    path = write_jsonl(tmp_path / "documents.jsonl", [{"id": "a", "sentences": ["A."], "images": ["a.png"]}])
     with pytest.raises(CorpusError, match=r"documents\.jsonl: is a corpus.*`iconotext corpus build pairs`"):
         photos_of(path)
 
 
 def test_a_folder_of_pictures_that_is_not_there(tmp_path):
-    path = tmp_path / "captions.jsonl"
-    path.write_text(json.dumps({"image": "a.png", "captions": ["A."]}))
+    path = write_jsonl(tmp_path / "captions.jsonl", [{"image": "a.png", "captions": ["A."]}])
     with pytest.raises(CorpusError, match=r"nope: not a folder; name the one that has the pictures"):
         photos_of(path, images=tmp_path / "nope")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from iconotext.corpus.builders.run import build_corpus
 from iconotext.corpus.split import Shares, share_out
 from iconotext.corpus.store import read_corpus
 from iconotext.errors import CorpusError, SettingError
+from tests.support.shards import write_jsonl
 
 
 def some_photos(count, *, captions=5, split=None, start=0):
@@ -78,24 +78,18 @@ SETTINGS = st.builds(
 @settings(max_examples=40, deadline=None)
 @given(wanted=SETTINGS, seed=st.integers(-3, 10**9))
 def test_every_document_keeps_the_rule(wanted, seed):
-    photos = (
-        some_photos(43, split="train")
-        + some_photos(25, split="validation", start=100)
-        + some_photos(25, split="test", start=200)
-    )
-    documents = list(build_captions(photos, wanted, seed=seed))
-    check_rule(documents, photos, wanted)
+    documents = list(build_captions(MIXED, wanted, seed=seed))
+    check_rule(documents, MIXED, wanted)
     counts = Counter(document.split for document in documents)
-    evaluation = (25 // wanted.size) * (wanted.evaluation_shuffles or wanted.shuffles)
+    evaluation = (20 // wanted.size) * (wanted.evaluation_shuffles or wanted.shuffles)
     assert counts["validation"] == counts["test"] == evaluation
     assert counts["train"] == (43 // wanted.size) * wanted.shuffles * min(wanted.versions, 5)
-    assert documents == list(build_captions(photos, wanted, seed=seed))
+    assert documents == list(build_captions(MIXED, wanted, seed=seed))
 
 
 def test_the_rule_of_mscoco_is_the_default():
-    photos = some_photos(43, split="train") + some_photos(20, split="validation", start=100)
-    documents = list(build_captions(photos))
-    assert Counter(document.split for document in documents) == {"train": 4 * 5, "validation": 2}
+    documents = list(build_captions(MIXED))
+    assert Counter(document.split for document in documents) == {"train": 4 * 5, "validation": 2, "test": 2}
     assert {(len(d.sentences), len(d.images), len(d.links)) for d in documents} == {(10, 10, 5)}
     assert documents[0].id == "train-0-00000-0"
 
@@ -241,10 +235,7 @@ def test_photographs_for_validation_become_those_for_test():
 
 
 def written(path, photos):
-    path.write_text(
-        "\n".join(json.dumps({"image": f"pic:{p.image}", "captions": p.captions, "split": p.split}) for p in photos)
-    )
-    return path
+    return write_jsonl(path, [{"image": f"pic:{p.image}", "captions": p.captions, "split": p.split} for p in photos])
 
 
 def built(output, source, workers=1, **wanted):
@@ -287,8 +278,7 @@ def test_pictures_that_cannot_be_read_and_repeats_are_dropped(tmp_path, picture)
     whole = (tmp_path / "img/2.png").read_bytes()
     (tmp_path / "img/2.png").write_bytes(whole[: len(whole) // 2])
     lines += [{"image": "img/gone.png", "captions": ["A."]}, {"image": "img/3.png", "captions": ["Again."]}]
-    source = tmp_path / "captions.jsonl"
-    source.write_text("\n".join(["{", "[]", *map(json.dumps, lines)]))
+    source = write_jsonl(tmp_path / "captions.jsonl", ["{", "[]", *lines])
     report = built(tmp_path / "out/c.jsonl", source, distractor_captions=2)
     assert dict(report.dropped) == {
         "lines that are not a captioned photograph": 2,
@@ -321,12 +311,10 @@ def test_the_builder_says_what_it_cannot_do(tmp_path):
 
 def test_the_builder_groups_photographs_that_look_alike(tmp_path, picture, monkeypatch):
     albums = np.random.default_rng(1).permutation(np.repeat(np.arange(6), 5))
-    lines = []
     for i in range(30):
         picture(f"{i}.png", seed=i, size=(4, 4))
-        lines.append({"image": f"{i}.png", "captions": [f"About {i}."]})
-    source = tmp_path / "captions.jsonl"
-    source.write_text("\n".join(map(json.dumps, lines)))
+    lines = [{"image": f"{i}.png", "captions": [f"About {i}."]} for i in range(30)]
+    source = write_jsonl(tmp_path / "captions.jsonl", lines)
 
     def look(build, photos, settings):
         return np.eye(6, dtype=np.float32)[[albums[int(photo.file.stem)] for photo in photos]]

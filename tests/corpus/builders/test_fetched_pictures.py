@@ -36,6 +36,11 @@ def fetched(web, addresses, folder, politeness=None, **options):
     return {result.address: result for result in fetch_images(addresses, folder, make_fetcher=make, **options)}
 
 
+def fetched_by(fetch, addresses, folder):
+    """The outcomes, fetched by a function of the address."""
+    return list(fetch_images(addresses, folder, make_fetcher=lambda sleep: fetch))
+
+
 def ledger(folder):
     return [json.loads(line) for line in (folder / LEDGER).read_text().splitlines()]
 
@@ -93,15 +98,12 @@ def test_a_busy_server_is_asked_again_by_the_next_run(web, tmp_path):
 def test_a_host_that_does_not_answer_is_left_for_another_run(tmp_path):
     asked = []
 
-    def make(sleep):
-        def fetch(address):
-            asked.append(address)
-            raise UnreachableError("nobody there")
-
-        return fetch
+    def fetch(address):
+        asked.append(address)
+        raise UnreachableError("nobody there")
 
     addresses = [f"http://a.example/{i}" for i in range(GIVE_UP + 20)] + ["http://b.example/1"]
-    found = list(fetch_images(addresses, tmp_path, make_fetcher=make))
+    found = fetched_by(fetch, addresses, tmp_path)
     assert len(found) == len(addresses)
     assert not any(result.final for result in found)
     assert len(asked) == GIVE_UP + 1
@@ -113,22 +115,18 @@ def test_hosts_side_by_side_and_addresses_of_a_host_one_after_the_other(tmp_path
     together = threading.Barrier(3, timeout=300)
     lock = threading.Lock()
 
-    def make(sleep):
-        def fetch(address):
-            host = address.split("/")[2]
-            with lock:
-                running[host] = running.get(host, 0) + 1
-                assert running[host] == 1
-            together.wait()  # only if three hosts are asked at once does anybody get on
-            with lock:
-                running[host] -= 1
-            return png()
-
-        return fetch
+    def fetch(address):
+        host = address.split("/")[2]
+        with lock:
+            running[host] = running.get(host, 0) + 1
+            assert running[host] == 1
+        together.wait()  # only if three hosts are asked at once does anybody get on
+        with lock:
+            running[host] -= 1
+        return png()
 
     addresses = [f"http://{host}.example/{i}.png" for host in "abc" for i in range(4)]
-    found = list(fetch_images(addresses, tmp_path, make_fetcher=make))
-    assert all(result.file is not None for result in found)
+    assert all(result.file is not None for result in fetched_by(fetch, addresses, tmp_path))
 
 
 def test_a_ledger_that_was_cut_off(web, tmp_path):
@@ -166,17 +164,14 @@ def test_ending_early_keeps_what_was_reported(tmp_path):
 
 
 def test_an_error_in_a_thread_comes_out(tmp_path):
-    def make(sleep):
-        def fetch(address):
-            raise ZeroDivisionError
-
-        return fetch
+    def fetch(address):
+        raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        list(fetch_images(["http://a.example/1"], tmp_path, make_fetcher=make))
+        fetched_by(fetch, ["http://a.example/1"], tmp_path)
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="cannot write"):
-        list(fetch_images(["http://a.example/1"], tmp_path / "file", make_fetcher=make))
+        fetched_by(fetch, ["http://a.example/1"], tmp_path / "file")
 
 
 CHILD = """

@@ -11,6 +11,7 @@ from iconotext.corpus.builders.pairs import build_pairs
 from iconotext.corpus.store import read_corpus
 from iconotext.errors import CorpusError
 from tests.support import program
+from tests.support.shards import write_jsonl
 
 
 @pytest.fixture
@@ -29,22 +30,16 @@ def corpus(tmp_path: Path, picture) -> Path:
         "alts": ["The long caption of a.", "An alt text of b.", None, None, None],
         "links": [[0, 0]],
     }
-    path = tmp_path / "corpus.jsonl"
-    path.write_text(json.dumps(row) + "\n")
-    return path
+    return write_jsonl(tmp_path / "corpus.jsonl", [row])
 
 
 @pytest.fixture
 def photos(tmp_path: Path, picture) -> Path:
-    folder = tmp_path / "photos"
-    folder.mkdir()
     lines = []
     for name, split in (("x", "train"), ("y", "validation")):
         picture(f"photos/{name}.png", seed=ord(name))
         lines.append({"image": f"{name}.png", "captions": [f"First of {name}.", f"Second of {name}."], "split": split})
-    path = folder / "captions.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return path
+    return write_jsonl(tmp_path / "photos/captions.jsonl", lines)
 
 
 def test_every_described_picture_becomes_a_document(corpus: Path):
@@ -91,25 +86,17 @@ def test_the_same_source_twice_gives_different_ids(photos: Path):
 
 
 def test_no_link_of_the_corpus_is_looked_at(corpus: Path, tmp_path: Path):
-    row = json.loads(corpus.read_text())
-    row["links"] = None
-    without = tmp_path / "without.jsonl"
-    without.write_text(json.dumps(row) + "\n")
+    without = write_jsonl(tmp_path / "without.jsonl", [json.loads(corpus.read_text()) | {"links": None}])
     assert list(build_pairs([without])) == list(build_pairs([corpus]))
 
 
-def test_a_broken_corpus_is_told(tmp_path: Path):
-    path = tmp_path / "broken.jsonl"
-    path.write_text("{\n")
-    with pytest.raises(CorpusError, match="line 1"):
-        list(build_pairs([path]))
-
-
-def test_a_hostile_first_line_is_told(tmp_path: Path):
-    path = tmp_path / "deep.jsonl"
-    path.write_text("[" * 100_000)
-    with pytest.raises(CorpusError, match="line 1: not JSON that can be read: nested too deeply"):
-        list(build_pairs([path]))
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [("{", "line 1"), ("[" * 100_000, "line 1: not JSON that can be read: nested too deeply")],
+)
+def test_a_broken_or_hostile_first_line_is_told(tmp_path: Path, line, message):
+    with pytest.raises(CorpusError, match=message):
+        list(build_pairs([write_jsonl(tmp_path / "broken.jsonl", [line])]))
 
 
 def test_command_writes_a_corpus(corpus: Path, photos: Path, tmp_path: Path):
@@ -122,8 +109,7 @@ def test_command_writes_a_corpus(corpus: Path, photos: Path, tmp_path: Path):
 
 def test_command_says_when_there_is_nothing(tmp_path: Path, picture):
     picture("a.png")
-    path = tmp_path / "bare.jsonl"
-    path.write_text(json.dumps({"id": "d", "sentences": ["x"], "images": ["a.png"]}) + "\n")
+    path = write_jsonl(tmp_path / "bare.jsonl", [{"id": "d", "sentences": ["x"], "images": ["a.png"]}])
     result = program.run("corpus", "build", "pairs", "--source", path, "-o", tmp_path / "pairs.jsonl", status=1)
     assert "no picture has a caption" in result.stderr
     assert not (tmp_path / "pairs.jsonl").exists()
