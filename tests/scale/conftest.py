@@ -9,7 +9,7 @@ import pytest
 
 from iconotext.corpus.shards import ShardSettings, find_shards
 from iconotext.scale.stage import Stage
-from tests.support.shards import LINKING
+from tests.support.shards import LINKING, Here
 
 
 @pytest.fixture(autouse=True)
@@ -27,14 +27,31 @@ def linked_stage():
 
 
 @pytest.fixture
-def run(linked_stage, tmp_path):
+def stage(linked_stage):
+    """Make a stage that writes JSON lines to a folder or store."""
+
+    def make(output: Path | str, setup: str = "setup", **settings: Any) -> Stage:
+        own = Stage(str(output), setup, linking=LINKING, settings=ShardSettings(to="jsonl", **settings))
+        own.__dict__["linker"] = linked_stage.linker
+        return own
+
+    return make
+
+
+@pytest.fixture
+def run(stage, tmp_path):
     """Link one shard in this process; its manifest."""
 
     def link(address: Path, **settings: Any):
-        setup = repr(sorted(settings.items()))  # other settings, another digest
-        own = Stage(str(tmp_path / "out"), setup, linking=LINKING, settings=ShardSettings(to="jsonl", **settings))
-        own.__dict__["linker"] = linked_stage.linker
         (shard,) = find_shards([str(address)])
-        return own.run(shard)
+        setup = repr(sorted(settings.items()))  # other settings, another digest
+        return stage(tmp_path / "out", setup, **settings).run(shard)
 
     return link
+
+
+@pytest.fixture
+def in_this_process(linked_stage, monkeypatch):
+    """Runs start no process and load no model."""
+    monkeypatch.setattr("iconotext.scale.run.Linker.load", lambda *_: linked_stage.linker)
+    monkeypatch.setattr("iconotext.scale.run.Processes", Here)

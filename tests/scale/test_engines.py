@@ -107,10 +107,17 @@ def test_memory_is_bounded(tmp_path, engine):
 
 
 @pytest.mark.parametrize(
-    "error",
-    [ImportError("libarrow.so: failed to map segment from shared object"), FeatureError("x.onnx: std::bad_alloc")],
+    ("error", "said"),
+    [
+        (ImportError("libarrow.so: failed to map segment from shared object"), "set memory higher (4 by default)"),
+        (FeatureError("x.onnx: std::bad_alloc"), "set memory higher (4 by default)"),
+        (
+            RuntimeError("can't start new thread"),
+            "no more threads: the system allows no more (ulimit -u), or set memory higher",
+        ),
+    ],
 )
-def test_want_of_memory_is_known_by_what_libraries_say(error):
+def test_want_of_memory_or_threads_is_known_by_what_libraries_say(error, said):
     class Wanting:
         def prepare(self):
             pass
@@ -118,23 +125,7 @@ def test_want_of_memory_is_known_by_what_libraries_say(error):
         def run(self, number, /):
             raise error
 
-    said = "set memory higher (4 by default): it took more than 0.5 GB beyond its models"
-    assert answer(Wanting(), 1, 500_000_000) == ("failed", said)
-
-
-def test_want_of_threads_may_be_want_of_memory_or_not():
-    class Wanting:
-        def prepare(self):
-            pass
-
-        def run(self, number, /):
-            raise RuntimeError("can't start new thread")
-
-    said = (
-        "no more threads: the system allows no more (ulimit -u), or set memory higher: it took more than 0.5 GB "
-        "beyond its models"
-    )
-    assert answer(Wanting(), 1, 500_000_000) == ("failed", said)
+    assert answer(Wanting(), 1, 500_000_000) == ("failed", f"{said}: it took more than 0.5 GB beyond its models")
 
 
 @pytest.mark.parametrize("engine", ["local", "cluster"], indirect=True)

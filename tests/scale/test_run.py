@@ -26,7 +26,6 @@ from iconotext.scale.run import LOCK, link_shards
 from iconotext.scale.stage import Stage
 from tests.support.shards import (
     LINKING,
-    Here,
     contents,
     descendants,
     link,
@@ -41,9 +40,7 @@ from tests.support.shards import (
 
 
 @pytest.mark.slow
-def test_the_same_run_again_does_only_what_is_missing(tmp_path, linked_stage, monkeypatch):
-    monkeypatch.setattr("iconotext.scale.run.Linker.load", lambda *_: linked_stage.linker)
-    monkeypatch.setattr("iconotext.scale.run.Processes", Here)
+def test_the_same_run_again_does_only_what_is_missing(tmp_path, in_this_process):
     shards, output = make(tmp_path / "in"), tmp_path / "out"
     done = link(shards, output)
     assert (done["shards"], done["made"], done["lost"], done["damaged"]) == (3, 3, {}, {})
@@ -64,9 +61,7 @@ def test_the_same_run_again_does_only_what_is_missing(tmp_path, linked_stage, mo
     assert link(shards, output)["made"] == 1
 
 
-def test_what_is_gone_costs_no_result_and_is_said(tmp_path, linked_stage, monkeypatch):
-    monkeypatch.setattr("iconotext.scale.run.Linker.load", lambda *_: linked_stage.linker)
-    monkeypatch.setattr("iconotext.scale.run.Processes", Here)
+def test_what_is_gone_costs_no_result_and_is_said(tmp_path, in_this_process):
     shards, output = make(tmp_path / "in"), tmp_path / "out"
     done = link(shards, output)
     assert (done["others"], done["unread"], done["pictureless"]) == ([], {}, {})
@@ -105,10 +100,9 @@ def test_any_engine_and_number_of_workers_gives_the_same_bytes(tmp_path, monkeyp
     assert len(made[0]) == 4 + 4 + 1
 
 
-def test_a_manifest_never_stands_beside_the_result_of_another_time(tmp_path, linked_stage):
+def test_a_manifest_never_stands_beside_the_result_of_another_time(tmp_path, stage):
     (shard,) = find_shards([str(make(tmp_path / "in", shards=1))])
-    stage = Stage(str(tmp_path / "out"), "setup", linking=LINKING, settings=ShardSettings(to="jsonl"))
-    stage.__dict__["linker"] = linked_stage.linker
+    stage = stage(tmp_path / "out")
     stage.run(shard)
 
     def power_cut(*_):
@@ -174,8 +168,7 @@ def test_other_settings_never_mix(tmp_path, linked_stage, monkeypatch):
         link(shards, output)
 
 
-def test_what_is_refused_before_any_work(tmp_path, linked_stage, monkeypatch):
-    monkeypatch.setattr("iconotext.scale.run.Linker.load", lambda *_: linked_stage.linker)
+def test_what_is_refused_before_any_work(tmp_path, in_this_process):
     shards, output = make(tmp_path / "in", shards=1), tmp_path / "out"
     with pytest.raises(CorpusError, match="no shard is there"):
         link(tmp_path / "nothing", output)

@@ -18,6 +18,12 @@ from iconotext.corpus.shards import reason_of, share_of
 from tests.support.shards import png, results, row, write_jsonl, write_tar
 
 
+def write_table(path, *rows):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.Table.from_pylist(list(rows)), path)
+    return path
+
+
 def test_everything_is_counted_by_what_became_of_it(run, tmp_path):
     (tmp_path / "in").mkdir()
     (tmp_path / "in/good.png").write_bytes(png(0))
@@ -111,27 +117,21 @@ def test_pictures_in_a_tar_beside_the_shard(run, tmp_path):
 
 def test_pictures_in_the_rows_of_a_table(run, tmp_path):
     images = [{"bytes": png(0), "path": "a.png"}, {"bytes": png(1), "path": None}, {"bytes": None, "path": "no.png"}]
-    table = pa.Table.from_pylist([{"id": "d0", "sentences": ["A dog.", "A tram."], "images": images}])
-    (tmp_path / "in").mkdir()
-    pq.write_table(table, tmp_path / "in/a.parquet")
-    manifest = run(tmp_path / "in/a.parquet")
+    row = {"id": "d0", "sentences": ["A dog.", "A tram."], "images": images}
+    manifest = run(write_table(tmp_path / "in/a.parquet", row))
     assert manifest.images == {"read": 3, "usable": 2, "missing": 1}
     assert [each["source"] for each in results(tmp_path / "out")[0]["images"]] == ["a.png", "image-1", "no.png"]
 
 
 def test_what_lies_in_a_row_is_looked_for_nowhere_else(run, tmp_path, monkeypatch):
-    table = pa.Table.from_pylist([{"id": "d0", "sentences": ["A."], "images": [{"bytes": png(0), "path": "../a.png"}]}])
-    (tmp_path / "in").mkdir()
-    pq.write_table(table, tmp_path / "in/a.parquet")
+    row = {"id": "d0", "sentences": ["A."], "images": [{"bytes": png(0), "path": "../a.png"}]}
     monkeypatch.setattr(ShardPictures, "find", None)
-    assert run(tmp_path / "in/a.parquet").images == {"read": 1, "usable": 1}
+    assert run(write_table(tmp_path / "in/a.parquet", row)).images == {"read": 1, "usable": 1}
 
 
 def test_pages_of_obelics_with_their_pictures_inside(run, tmp_path):
-    rows = [{"images": [{"bytes": png(0), "path": "u"}, None], "texts": [None, "A dog sleeps. It rains."]}]
-    (tmp_path / "in").mkdir()
-    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "in/a.parquet")
-    assert run(tmp_path / "in/a.parquet").images == {"read": 1, "usable": 1}
+    row = {"images": [{"bytes": png(0), "path": "u"}, None], "texts": [None, "A dog sleeps. It rains."]}
+    assert run(write_table(tmp_path / "in/a.parquet", row)).images == {"read": 1, "usable": 1}
     (found,) = results(tmp_path / "out")
     assert [each["text"] for each in found["sentences"]] == ["A dog sleeps.", "It rains."]
     assert found["images"][0]["position"] == 0

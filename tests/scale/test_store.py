@@ -10,13 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from iconotext.corpus.shards import ShardSettings, find_shards
+from iconotext.corpus.shards import find_shards
 from iconotext.errors import CorpusError, StoreError
 from iconotext.scale.duplicates import find_duplicates
-from iconotext.scale.stage import Stage
 from iconotext.system import object_store as store
 from tests.support.object_store import running, send
-from tests.support.shards import LINKING, Here, contents, link, png, row, start, write_jsonl, write_tar
+from tests.support.shards import contents, link, png, row, start, write_jsonl, write_tar
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
@@ -82,9 +81,7 @@ def test_what_a_store_refuses_is_said_at_once(server):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_table_of_duplicates_may_be_in_the_store(server, tmp_path, linked_stage, monkeypatch):
-    monkeypatch.setattr("iconotext.scale.run.Linker.load", lambda *_: linked_stage.linker)
-    monkeypatch.setattr("iconotext.scale.run.Processes", Here)
+def test_a_table_of_duplicates_may_be_in_the_store(server, tmp_path, in_this_process):
     write_jsonl(tmp_path / "in/0.jsonl", [row(n, [f"{n}.png"]) for n in range(2)])
     write_tar(tmp_path / "in/0.tar", {"0.png": png(0), "1.png": png(0)})
     send(tmp_path / "in", "s3://bucket/in")
@@ -128,12 +125,11 @@ def test_a_store_gives_the_bytes_that_this_machine_gives(server, tmp_path):
     assert fetch("s3://bucket/out") == fetched
 
 
-def test_a_store_that_is_away_is_asked_again_and_then_the_same_goes_on(server, tmp_path, linked_stage, monkeypatch):
+def test_a_store_that_is_away_is_asked_again_and_then_the_same_goes_on(server, tmp_path, stage, monkeypatch):
     make(tmp_path / "in")
     send(tmp_path / "in", "s3://bucket/in")
     shards = find_shards(["s3://bucket/in"])
-    stage = Stage("s3://bucket/out", "setup", linking=LINKING, settings=ShardSettings(to="jsonl"))
-    stage.__dict__["linker"] = linked_stage.linker
+    stage = stage("s3://bucket/out")
     stage.run(shards[0])
     server.stop()
     monkeypatch.setattr(store, "PATIENCE", 1.0)
