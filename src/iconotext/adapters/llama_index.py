@@ -183,7 +183,10 @@ class PictureNodeParser(NodeParser):
 
 
 def _one_per_file(sources: Sequence[BaseNode]) -> list[BaseNode]:
-    return list({_file(node): node for node in reversed(sources)}.values())[::-1]
+    firsts: dict[Path, BaseNode] = {}
+    for node in sources:
+        firsts.setdefault(_file(node), node)
+    return list(firsts.values())
 
 
 def _file(node: BaseNode) -> Path:

@@ -55,6 +55,7 @@ class EarlierDocuments:
         word, number = _NUMBERED.match(place).groups()  # type: ignore[union-attr]  # always matches
         if not self.words or self.words[-1] != shard + word:
             self.words.append(shard + word)
+        # From the highest bit: 20 for the words before the number, 40 for the number, 2 for the split, 1 for a pair.
         kind = 2 * (0 if split is None else 1 + SPLITS.index(split)) + pair
         self.rows.append((len(self.words) - 1) << 43 | int(number or 0) << 3 | kind)
         return len(self.rows) - 1
@@ -198,12 +199,19 @@ def _read(corpus: Path, inside: bool, decode_images: bool, run: str, part: Part)
 
 @lru_cache(maxsize=1)
 def _look(corpus: Path, inside: bool, run: str) -> Callable[[str], Whereabouts]:
-    """Return a function that determines where an image is, with a cache for this check."""
+    """Return a function that determines where an image is, with a cache for this check.
+
+    ``run`` is part of the key of ``lru_cache``: files may have come and gone since an earlier check in this process.
+    """
     return lru_cache(KNOWN)(images_of(corpus, inside=inside).whereabouts)
 
 
 def _digest(data: bytes) -> int:
-    return int.from_bytes(hashlib.sha256(data).digest()[:8], "little")
+    return _short(hashlib.sha256(data).digest())
+
+
+def _short(digest: bytes) -> int:
+    return int.from_bytes(digest[:8], "little")
 
 
 def _broken(place: str, inside: Sequence[bytes | None]) -> Iterator[Problem]:
@@ -242,6 +250,7 @@ class _Check:
 
     def part(self, part: PartRead) -> Iterator[None]:
         """Check the next part; yields once per document. ``CorpusError`` if the corpus cannot be read any further."""
+        # In the order in which ``_image`` takes the results below: both ask ``_must_look``.
         inspections = in_threads(self._inspect, list(self._unseen(part.documents)))
         for document in part.documents:
             self.documents += 1
@@ -302,20 +311,15 @@ class _Check:
     def _inspect(self, image: tuple[str, Whereabouts]) -> tuple[int, str | None]:
         """Return a digest of the bytes of an image (0 if there are none), and its problem."""
         source, where = image
-        file, content = self.folder / source, 0
+        content = 0
         try:
-            if where == Whereabouts.FILE:
-                content = int.from_bytes((content_key(file) or b"")[:8], "little")
+            if where == Whereabouts.NOWHERE:
+                return content, None if self.table is None else self.table.look_up([source])[1][0]
+            file = self.folder / source if where == Whereabouts.FILE else self.files.find(source)[0]
+            if file is not None:
+                content = _digest(file) if isinstance(file, bytes) else _short(content_key(file) or b"")
                 if self.decode_images:
                     decode(file, at_least=1)
-            elif where == Whereabouts.INSIDE:
-                data, _ = self.files.find(source)
-                if isinstance(data, bytes):
-                    content = _digest(data)
-                    if self.decode_images:
-                        decode(data, at_least=1)
-            elif self.table is not None:
-                return content, self.table.look_up([source])[1][0]
         except (CorpusError, ImageError) as error:
             return content, str(error)
         return content, None

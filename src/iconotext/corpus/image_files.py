@@ -98,6 +98,7 @@ class ImageFiles:
         if self.tar is not None and self.tar.find(source):
             return Whereabouts.INSIDE
         address = named_by_address(source)
+        # Of an address only ``https:``, so that addresses of many hosts share one entry of the cache.
         folder = source.partition("/")[0] if address and "/" in source else source.rpartition("/")[0]
         possible = not self._refuses(source) and self._has_folder(folder)
         if possible and os.path.isfile(os.path.join(self._start, source)):

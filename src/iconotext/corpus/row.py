@@ -72,11 +72,8 @@ class Problem:
     message: str
 
     def __str__(self) -> str:
-        return (
-            f"{self.place}: {self.message}"
-            if self.field is None
-            else f"{self.place}, field {self.field}: {self.message}"
-        )
+        where = self.place if self.field is None else f"{self.place}, field {self.field}"
+        return f"{where}: {self.message}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,10 +147,9 @@ def _misfits(row: Row) -> Iterator[tuple[str, str]]:
     for sentence, image in row.links or ():
         if sentence >= n or image >= m:
             yield "links", f"links has [{sentence}, {image}] in a document of {n} sentences and {m} images"
-    if row.positions and max(row.positions) > n:
-        for position in row.positions:
-            if position > n:
-                yield "positions", f"positions has {position} in a document of {n} sentences"
+    for position in row.positions or ():
+        if position > n:
+            yield "positions", f"positions has {position} in a document of {n} sentences"
     if row.meta:
         yield from _odd_meta(row.meta, n)
 

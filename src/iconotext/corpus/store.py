@@ -298,6 +298,7 @@ def format_of(path: Path) -> FormatName:
         return "webdataset"
     with lines_of(path) as lines:
         head = [line.lstrip(b"\xef\xbb\xbf \t") for line in islice((line for line in lines if not line.isspace()), 3)]
+    # One or two odd lines may be damage, which is reported with its line.
     if len(head) == 3 and not any(line.startswith(b"{") for line in head):
         raise CorpusError(f"{path}: not a corpus: its first lines are no JSON objects")
     return "mmc4" if looks_like_mmc4(first_value(path)) else "jsonl"

@@ -119,6 +119,7 @@ def write_duplicates(output: str, manifests: Sequence[Manifest], distance: int) 
         partner = _partners(Path(folder), int(begins[-1]), distance)
         with open_atomic(path, force=True) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
             for source, begin, end in zip(manifests, begins, begins[1:], strict=False):
+                # The partner of the first of two pictures is the second one, which is later: it stays.
                 first = np.asarray(partner[begin:end])
                 rows = np.flatnonzero((first >= 0) & (first < np.arange(begin, end)))
                 if not len(rows):

@@ -141,7 +141,7 @@ def worked(items: Iterable[Item], engine: Engine[Item], *, tries: int) -> Iterat
                 unready += 1
                 if unready > tries:
                     raise IconotextError(f"the processes that link shards die as they start: {value}")
-                begun[item] -= 1
+                begun[item] -= 1  # the worker died before it began the item, so this was no try
                 again.append(item)
                 continue
             unready = 0

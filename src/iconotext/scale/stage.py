@@ -95,6 +95,7 @@ class Stage:
             if not paths[0].is_file():  # else the shard would get an empty result
                 raise FileNotFoundError(f"{shard.file.address}: is not there any more, or not on {gethostname()}")
             before = manifest_of(self.output, shard)
+            # Without a tar that was there before, the new result would lack its pictures.
             if before and len(before.inputs) > len(files) and entry(address) is not None:
                 raise FileNotFoundError(
                     f"{before.inputs[-1].address}: is not there any more; bring it back, or take the result away"

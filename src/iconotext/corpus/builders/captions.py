@@ -147,6 +147,7 @@ def documents_of(
 
 def _versions(group: Group, photos: Sequence[Photo], pool: Sequence[str], shape: DocumentShape) -> Iterator[Values]:
     name = group.name
+    # The seeds, and the order of these draws, decide every document: a change here changes all corpora.
     rng = random.Random(name)
     drawn = list(photos)
     if not group.divided:

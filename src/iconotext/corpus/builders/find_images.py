@@ -57,6 +57,7 @@ def check_of(file: Path | None, stored: Mapping[int, Any]) -> Check:
         status = file.stat()
     except OSError:
         return Check(path, None)
+    # With size and time, so that a file that has changed since is decoded again.
     identity = f"{file.absolute()} {status.st_size} {status.st_mtime_ns}".encode("utf-8", "surrogateescape")
     key = int.from_bytes(hashlib.blake2b(identity, digest_size=8).digest())
     return Check(path, key, key in stored, stored.get(key))

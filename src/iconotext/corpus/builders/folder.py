@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from iconotext.corpus.builders.fetched import fetched_file, saved_image
+from iconotext.corpus.builders.photos import is_text
 from iconotext.corpus.builders.run import BuilderSettings
 from iconotext.corpus.formats.json_lines import line_of
 from iconotext.corpus.image_files import ImageKeys
@@ -255,6 +256,7 @@ def _items(settings: Settings) -> Iterator[Item]:
             names = map(os.path.splitext, os.listdir(parent))
             siblings = parent, Counter(stem for stem, suffix in names if suffix.lower() in formats_by_suffix())
         relative = path.relative_to(top)
+        # The suffix is part of an id only where another document beside it, such as ``guide.html``, has the same stem.
         alone = siblings[1][path.stem] == 1
         yield str(path), str(top), _text((relative.with_suffix("") if alone else relative).as_posix())
 
@@ -377,11 +379,8 @@ def _with_fetched(images: tuple[Image, ...], folder: Path, settings: Settings) -
 
 def _unwritable(image: Image, folder: Path) -> str | None:
     """Return why a corpus cannot name the file of an image."""
-    if isinstance(image.file, Path):
-        try:
-            written_source(image, folder).encode()
-        except UnicodeEncodeError:
-            return "the name of its file, or of a folder above it, is not UTF-8: rename it"
+    if isinstance(image.file, Path) and not is_text(written_source(image, folder)):
+        return "the name of its file, or of a folder above it, is not UTF-8: rename it"
     return None
 
 

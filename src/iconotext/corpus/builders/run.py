@@ -136,7 +136,7 @@ class BuildReport:
         """Return the report as a JSON object; the dropped items are in a separate file."""
         return {
             "builder": self.builder,
-            "settings": json.loads(json.dumps(self.settings, default=str)),
+            "settings": self.settings,
             "sources": self.sources,
             "counts": [count.as_json() for count in self.counts],
             "dropped": dict(self.dropped),
@@ -337,7 +337,8 @@ def build_corpus(
         SettingError: There are no workers.
     """
     _check(settings, output, workers, force=force)
-    report = BuildReport(builder, settings.model_dump(exclude={"source"}), [str(path) for path in settings.sources()])
+    values = settings.model_dump(mode="json", exclude={"source"})
+    report = BuildReport(builder, values, [str(path) for path in settings.sources()])
     with reporting_full_disk(output), work_folder(output) as work:
         build = Build(output, work, workers or os.cpu_count() or 1, report, watcher, force)
         staged = work / f"finished{output.suffix}"
@@ -426,7 +427,8 @@ LOCK = "lock"
 def work_folder(output: Path) -> Iterator[Path]:
     """Hold the folder of a build, for one process at a time.
 
-    It is removed at the end. If the block was stopped, by a kill or a full disk, the results of image checks stay.
+    It is removed at the end. If the block was stopped, by a kill or a full disk, the results of image checks stay: an
+    error of the sources or settings would come again, so then nothing stays.
     Raises ``OutputError`` if another process holds it, something else is in its place, or it cannot be written to.
     """
     folder = output.with_suffix(".building")

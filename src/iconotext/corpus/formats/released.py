@@ -198,7 +198,10 @@ def labels_of(links: Collection[tuple[int, int]], n: int, m: int) -> tuple[Label
 
 
 def _find_end(link: int, ends: list[tuple[int, int]], named_by: dict[int, int]) -> bool:
-    """Assign a link to one of its ends, if necessary moving other links to their other ends."""
+    """Assign a link to one of its ends, if necessary moving other links to their other ends.
+
+    An augmenting path of bipartite matching, by breadth-first search; scipy's is not in the core.
+    """
     came: dict[int, tuple[int, int | None]] = {}  # end to the link that wants it, and that link's former end
     queue: list[tuple[int, int | None]] = [(link, None)]
     for wants, left in queue:  # grows during the iteration
