@@ -9,7 +9,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iconotext.errors import SettingError, ShapeError
 from iconotext.similarity.sets import negative_similarities, own_similarities, set_similarities
 
 MATRIX = torch.tensor([[0.9, 0.8, -0.5], [0.7, 0.1, -0.3]], dtype=torch.float64)
@@ -79,11 +78,3 @@ def test_own_similarities_are_the_diagonal_of_all(how: Any) -> None:
     torch.testing.assert_close(
         own_similarities(cosines, *counts, **how), set_similarities(cosines, *counts, **how).diagonal()
     )
-
-
-def test_what_is_wrong_is_named() -> None:
-    with pytest.raises(ShapeError, match="sentence counts of 1 documents, image counts of 2"):
-        own_similarities(MATRIX, [2], [1, 2], kind="dense")
-    with pytest.raises(SettingError, match="no directions 'both'; there are sum, mean"):
-        own_similarities(MATRIX, [2], [3], kind="dense", directions="both")
-    assert own_similarities(torch.zeros(0, 0), [], [], kind="dense").shape == (0,)

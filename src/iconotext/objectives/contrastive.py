@@ -7,72 +7,38 @@ similarities are equal.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Literal
 
 import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from iconotext.errors import ShapeError
-from iconotext.similarity.cells import Axis, Counts, axis_of
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Direction:
-    """The positives with their negatives, in one direction.
-
-    Attributes:
-        similarities: (P, D): of the sentences of document i with the images of document j, or the reverse.
-        negatives: (P, D) bool, which of them are negatives.
-    """
-
-    similarities: Tensor
-    negatives: Tensor
+from iconotext.similarity.cells import Axis, axis_of
 
 
 def directions(
     similarities: Tensor, image_negatives: Tensor, sentence_negatives: Tensor, sub_similarities: Tensor | None = None
-) -> tuple[Tensor, tuple[Direction, Direction]]:
+) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
     """The (P,) similarities of the positives, and the two directions: sentences to images, images to sentences.
 
     Args:
         similarities: (D, D) float, [i, j] of the sentences of document i with the images of document j.
-        image_negatives: (P, D) bool, [i, j] whether the images of j are negatives for the sentences of i; P ≤ D.
+        image_negatives: (P, D) bool, [i, j] whether the images of j are negatives for the sentences of i; P ≤ D. No
+            document is its own negative.
         sentence_negatives: (P, D) bool, [i, j] whether the sentences of j are negatives for the images of i.
         sub_similarities: (P,) similarities of the positives' sub-documents, used instead of the diagonal.
 
-    Raises:
-        ShapeError: The shapes do not fit, a mask is not bool, or a document is its own negative.
+    Returns:
+        The similarities, and for each direction the (P, D) similarities of the positives with all documents, and which
+        of these are negatives.
     """
-    documents = len(similarities)
-    if similarities.shape != (documents, documents):
-        raise ShapeError(f"similarities must be (documents, documents), got {tuple(similarities.shape)}")
-    if image_negatives.shape != sentence_negatives.shape:
-        raise ShapeError(
-            f"image_negatives are {tuple(image_negatives.shape)}, sentence_negatives "
-            f"{tuple(sentence_negatives.shape)}; they must have the same shape"
-        )
-    for name, mask in (("image_negatives", image_negatives), ("sentence_negatives", sentence_negatives)):
-        if mask.ndim != 2 or mask.shape[1] != documents or mask.shape[0] > documents:
-            raise ShapeError(
-                f"{name} are {tuple(mask.shape)}, they must be (positives, {documents}) with at most {documents} "
-                "positives"
-            )
-        if mask.dtype != torch.bool:
-            raise ShapeError(f"{name} must be bool, got {mask.dtype}")
-    repeated = (image_negatives.diagonal() | sentence_negatives.diagonal()).nonzero()
-    if len(repeated):
-        raise ShapeError(f"document {int(repeated[0])} is its own negative")
     positives = len(image_negatives)
-    if sub_similarities is None:
-        sub_similarities = similarities.diagonal()[:positives]
-    elif sub_similarities.shape != (positives,):
-        raise ShapeError(f"sub_similarities are {tuple(sub_similarities.shape)}, there are {positives} positives")
-    return sub_similarities, (
-        Direction(similarities[:positives], image_negatives),
-        Direction(similarities[:, :positives].t(), sentence_negatives),
-    )
+    own = similarities.diagonal()[:positives] if sub_similarities is None else sub_similarities
+    return own, [
+        (similarities[:positives], image_negatives),
+        (similarities[:, :positives].t(), sentence_negatives),
+    ]
 
 
 def sample_negatives(
@@ -83,33 +49,26 @@ def sample_negatives(
     Args:
         positives: P, the first documents of the batch.
         documents: D, all documents of the batch, P or more: those beyond P serve as negatives only.
-        b: Negatives in each direction, from 1, drawn without replacement and for each direction anew; None for all.
+        b: Negatives in each direction, 1 to D - 1, drawn without replacement and for each direction anew; None for all.
 
     Returns:
         image_negatives and sentence_negatives, (P, D) bool, no document its own negative.
     """
-    if not 0 <= positives <= documents:
-        raise ShapeError(f"{positives} positives among {documents} documents: they must be some of them")
-    everyone = torch.ones(positives, documents, dtype=torch.bool, device=generator.device)
-    allowed = everyone.fill_diagonal_(False) if everyone.numel() else everyone
+    allowed = ~torch.eye(positives, documents, dtype=torch.bool, device=generator.device)
     if b is None:
         return allowed, allowed.clone()
-    if b > documents - 1:
-        raise ShapeError(
-            f"b = {b} negatives need {b + 1} documents in a step, there are {documents}; put more documents into a "
-            "step, or lower b"
-        )
     return _draw(allowed, b, generator), _draw(allowed, b, generator)
 
 
 def _draw(allowed: Tensor, b: int, generator: torch.Generator) -> Tensor:
+    # The b smallest of random numbers are a draw without replacement; 2 is larger than all of them.
     keys = torch.rand(allowed.shape, generator=generator, device=generator.device).masked_fill(~allowed, 2.0)
     drawn = torch.zeros_like(allowed)
     return drawn.scatter_(1, keys.argsort(dim=1)[:, :b], True)
 
 
 def draw_single_pairs(
-    sentence_counts: Counts, image_counts: Counts, generator: torch.Generator
+    sentence_counts: Sequence[int], image_counts: Sequence[int], generator: torch.Generator
 ) -> tuple[Tensor, Tensor]:
     """Draw a random sentence and a random image of each document; their cosine is the document's similarity.
 
@@ -125,12 +84,10 @@ def draw_single_pairs(
         among all images, on the device of the generator.
     """
     sentences, images = axis_of(sentence_counts, "sentences"), axis_of(image_counts, "images")
-    if len(sentences) != len(images):
-        raise ShapeError(f"sentence counts of {len(sentences)} documents, image counts of {len(images)}")
-    return _draw_pair(sentences, generator), _draw_pair(images, generator)
+    return _draw_one(sentences, generator), _draw_one(images, generator)
 
 
-def _draw_pair(axis: Axis, generator: torch.Generator) -> Tensor:
+def _draw_one(axis: Axis, generator: torch.Generator) -> Tensor:
     counts, starts = (torch.from_numpy(numbers).to(generator.device) for numbers in (axis.counts, axis.starts))
     # 53 random bits: the bias towards any member is negligible, and no product is rounded up to the count.
     share = torch.rand(len(axis), dtype=torch.float64, generator=generator, device=generator.device)
@@ -164,15 +121,13 @@ def hinge(
     """
     positives, both = directions(similarities, image_negatives, sentence_negatives, sub_similarities)
     losses = torch.zeros_like(positives)
-    if not losses.numel():
-        return losses
-    for direction in both:
-        violations = (margin - positives[:, None] + direction.similarities).relu()
-        violations = violations.where(direction.negatives, 0.0)  # 0 is the least there is
+    for others, negative_mask in both:
+        violations = (margin - positives[:, None] + others).relu()
+        violations = violations.where(negative_mask, 0.0)  # 0 is the least there is
         if negatives == "hardest":
             losses = losses + violations.max(dim=1).values
         else:
-            losses = losses + violations.sum(dim=1) / direction.negatives.sum(dim=1).clamp(min=1)
+            losses = losses + violations.sum(dim=1) / negative_mask.sum(dim=1).clamp(min=1)
     return losses
 
 
@@ -197,8 +152,8 @@ def softmax(
     """
     positives, both = directions(similarities, image_negatives, sentence_negatives, sub_similarities)
     losses = torch.zeros_like(positives)
-    for direction in both:
-        wrong = (direction.similarities * scale).masked_fill(~direction.negatives, -torch.inf)
+    for others, negative_mask in both:
+        wrong = (others * scale).masked_fill(~negative_mask, -torch.inf)
         right = positives * scale
         losses = losses + (torch.cat([right[:, None], wrong], dim=1).logsumexp(dim=1) - right) / 2
     return losses
@@ -229,9 +184,10 @@ def logistic(
     """
     positives, both = directions(similarities, image_negatives, sentence_negatives, sub_similarities)
     losses = softplus(-(positives * scale + bias))
-    for direction in both:
-        wrong = softplus(direction.similarities * scale + bias)
-        losses = losses + wrong.where(direction.negatives, torch.zeros_like(wrong)).sum(dim=1) / 2
+    for others, negative_mask in both:
+        # ``where`` and not a product: what is no negative has no gradient, even where it is not finite.
+        wrong = softplus(others * scale + bias).where(negative_mask, 0.0)
+        losses = losses + wrong.sum(dim=1) / 2
     return losses
 
 

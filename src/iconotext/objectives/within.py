@@ -12,11 +12,10 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from iconotext.errors import ShapeError
-from iconotext.similarity.cells import Counts, axis_of
+from iconotext.similarity.cells import axis_of
 
 
-def draw_members(counts: Counts, p_sub: float, generator: torch.Generator) -> tuple[Tensor, list[int]]:
+def draw_members(counts: Sequence[int], p_sub: float, generator: torch.Generator) -> tuple[Tensor, list[int]]:
     """Draw ⌊p_sub * count⌋ members of each set without replacement, but at least one.
 
     Args:
@@ -34,7 +33,7 @@ def draw_members(counts: Counts, p_sub: float, generator: torch.Generator) -> tu
         start + torch.randperm(count, generator=generator, device=generator.device)[:size].sort().values
         for start, count, size in zip(axis.starts.tolist(), axis.counts.tolist(), sizes, strict=True)
     ]
-    return torch.cat(drawn) if drawn else torch.zeros(0, dtype=torch.int64, device=generator.device), sizes
+    return torch.cat(drawn), sizes
 
 
 def intra_document(likely: Tensor, unlikely: Tensor, *, margin: float) -> Tensor:
@@ -49,8 +48,6 @@ def intra_document(likely: Tensor, unlikely: Tensor, *, margin: float) -> Tensor
     Returns:
         (P,) losses, 0 or more. A document with one sentence and one image has the loss ``margin``, and gradient 0.
     """
-    if likely.ndim != 1 or likely.shape != unlikely.shape:
-        raise ShapeError(f"likely are {tuple(likely.shape)}, unlikely {tuple(unlikely.shape)}; one number a document")
     return (margin - likely + unlikely).relu()
 
 
@@ -83,4 +80,5 @@ def posterior(
         losses.append((weight * entropy).sum())
         weights.append(weight.sum())
     total = torch.stack(weights).sum().clamp(min=1)
+    # So scaled, the caller's mean over documents is the weighted mean over images.
     return torch.stack(losses) * (len(losses) / total)

@@ -15,10 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from iconotext.errors import SettingError, ShapeError
-
-Counts = Sequence[int] | Tensor
-"""Sizes of sets, integers of at least 1."""
+from iconotext.errors import ShapeError
 
 LinkBound = int | Literal["min", "half"]
 """Largest number of links. ``min``: the size of the smaller side; ``half``: half of that, rounded up; a number: that
@@ -26,18 +23,12 @@ many, but at most the size of the smaller side."""
 
 
 def number_of_links(k: LinkBound, sentences: NDArray[np.int64], images: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Compute the (P, Q) bound for every pair of a set of sentences and a set of images of these sizes, 1 or more.
-
-    Raises:
-        SettingError: ``k`` is neither of the two words nor a whole number of 1 or more.
-    """
+    """Compute the (P, Q) bound for every pair of a set of sentences and a set of images of these sizes, 1 or more."""
     smaller: NDArray[np.int64] = np.minimum(sentences[:, None], images[None, :])
     if k == "min":
         return smaller
     if k == "half":
         return -(-smaller // 2)
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-        raise SettingError(f'k is {k!r}; it must be "min", "half" or a whole number of 1 or more')
     return np.minimum(smaller, k)
 
 
@@ -93,16 +84,13 @@ class Axis:
         return groups
 
 
-def axis_of(counts: Counts, noun: str) -> Axis:
-    """Make the axis of (D,) sets of these sizes, of ``sentences`` or ``images``; a tensor may be on any device.
+def axis_of(counts: Sequence[int], noun: str) -> Axis:
+    """Make the axis of (D,) sets of these sizes, of ``sentences`` or ``images``.
 
     Raises:
-        ShapeError: A set is empty, or the counts are not a list of integers; the message names the document.
+        ShapeError: A set is empty; the message names the document.
     """
-    sizes = np.asarray(counts.tolist() if isinstance(counts, Tensor) else counts)
-    if sizes.ndim != 1 or (sizes.size and sizes.dtype.kind not in "iu"):
-        raise ShapeError(f"the counts of {noun} must be a list of whole numbers, one a document, got {sizes!r:.80}")
-    sizes = sizes.astype(np.int64)
+    sizes = np.array(counts, np.int64)
     empty = np.flatnonzero(sizes < 1)
     if empty.size:
         raise ShapeError(

@@ -8,25 +8,24 @@ weights; see ``similarity.cells``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from pkgutil import resolve_name
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from iconotext.errors import SettingError, ShapeError
+from iconotext.errors import ShapeError
 from iconotext.similarity import SIMILARITIES
 from iconotext.similarity.assignment import Links
 from iconotext.similarity.cells import (
     Axis,
     Cells,
-    Counts,
     Group,
     LinkBound,
     axis_of,
@@ -161,19 +160,19 @@ Directions = Literal["sum", "mean"]
 2021)."""
 
 MAX_CELLS = 1 << 22
-"""Cells that are processed at a time; each takes some 50 bytes."""
+"""Cells that are processed at a time, or those of one document if it has more; each takes some 50 bytes. Another number
+changes results at most in the last bit, by the order of additions."""
 
 
 def set_similarities(
     cosines: Tensor,
-    sentence_counts: Counts,
-    image_counts: Counts,
+    sentence_counts: Sequence[int],
+    image_counts: Sequence[int],
     *,
     kind: SimilarityKind,
     k: LinkBound = "min",
     links: Links = "at-most",
     directions: Directions = "sum",
-    max_cells: int = MAX_CELLS,
 ) -> Tensor:
     """Similarity of every document's sentences with every document's images.
 
@@ -192,8 +191,6 @@ def set_similarities(
             ``"half"`` for half of it rounded up, or a number, which min(n, m) caps.
         links: For assignment: at most k links, as in the paper, or exactly k, as in its released code.
         directions: For dense and top-k: the sum of both directions, as in Hessel 2019, or their mean, as in Li 2021.
-        max_cells: Bound on memory: number of matrix cells that are processed at a time, or those of one document if it
-            has more. It changes results at most in the last bit, by the order of additions.
 
     Returns:
         (P, Q), on the device of ``cosines`` and with its dtype, except that half precision gives float32. -2 to 2 for
@@ -202,37 +199,31 @@ def set_similarities(
 
     Raises:
         ShapeError: ``cosines`` is no matrix or does not fit the counts, or a document has no sentence or no image.
-        SettingError: ``kind``, ``k``, ``links``, ``directions`` or ``max_cells`` has a wrong value.
     """
-    if directions not in get_args(Directions):
-        raise SettingError(f"no directions {directions!r}; there are {', '.join(get_args(Directions))}")
     sentences, images = axis_of(sentence_counts, "sentences"), axis_of(image_counts, "images")
     shape = (int(sentences.counts.sum()), int(images.counts.sum()))
     if tuple(cosines.shape) != shape:
         raise ShapeError(f"cosines are {tuple(cosines.shape)}, the counts of sentences and images add up to {shape}")
-    if not cosines.is_floating_point():
-        raise ShapeError(f"cosines must be floating-point numbers, got {cosines.dtype}")
-    if max_cells < 1:
-        raise SettingError(f"max_cells is {max_cells}, it must be 1 or more")
-    choose = _chooser(kind, k, links)
+    row, values = SIMILARITIES[kind], {"k": k, "links": links}
+    choose: Callable[[Tensor, Axis, Axis], Cells] = partial(
+        resolve_name(row.function), **{name: values[name] for name in row.settings if name in values}
+    )
     if cosines.dtype in (torch.float16, torch.bfloat16):
         cosines = cosines.float()
-    if not cosines.numel():
-        return cosines.new_zeros(len(sentences), len(images))
-    parts = _portions(sentences, shape[1], max_cells)
+    parts = _portions(sentences, shape[1])
     rows = torch.split(cosines, [int(part.counts.sum()) for part in parts])
     sums = [
         weighted_sum(part, choose(part.detach(), axis, images), len(axis) * len(images))
         for part, axis in zip(rows, parts, strict=True)
     ]
     similarities = torch.cat(sums).view(len(sentences), len(images))
-    return similarities / 2 if directions == "mean" and "directions" in SIMILARITIES[kind].settings else similarities
+    return similarities / 2 if directions == "mean" and "directions" in row.settings else similarities
 
 
 def negative_similarities(
     cosines: Tensor,
-    sentence_counts: Counts,
-    image_counts: Counts,
+    sentence_counts: Sequence[int],
+    image_counts: Sequence[int],
     *,
     kind: SimilarityKind,
     k: LinkBound = "min",
@@ -250,9 +241,6 @@ def negative_similarities(
 
     Returns:
         (D,), of each document with itself.
-
-    Raises:
-        ShapeError, SettingError: As ``set_similarities``; or the counts are of different numbers of documents.
     """
     opposite = own_similarities(
         -cosines, sentence_counts, image_counts, kind=kind, k=k, links="exactly", directions=directions
@@ -262,8 +250,8 @@ def negative_similarities(
 
 def own_similarities(
     cosines: Tensor,
-    sentence_counts: Counts,
-    image_counts: Counts,
+    sentence_counts: Sequence[int],
+    image_counts: Sequence[int],
     *,
     kind: SimilarityKind,
     k: LinkBound = "min",
@@ -272,8 +260,6 @@ def own_similarities(
 ) -> Tensor:
     """The (D,) similarities of each document's sentences with its own images only; see ``set_similarities``."""
     rows, columns = axis_of(sentence_counts, "sentences"), axis_of(image_counts, "images")
-    if len(rows) != len(columns):
-        raise ShapeError(f"sentence counts of {len(rows)} documents, image counts of {len(columns)}")
     parts = []
     for first in range(0, len(rows), OWN_BLOCK):
         span = slice(first, first + OWN_BLOCK)
@@ -281,7 +267,7 @@ def own_similarities(
         block = cosines[rows.starts[first] :, columns.starts[first] :][: n.sum(), : m.sum()]
         matrix = set_similarities(block, n.tolist(), m.tolist(), kind=kind, k=k, links=links, directions=directions)
         parts.append(matrix.diagonal())
-    return torch.cat(parts) if parts else cosines.new_zeros(0)
+    return torch.cat(parts)
 
 
 OWN_BLOCK = 4
@@ -289,33 +275,13 @@ OWN_BLOCK = 4
 costs about as much as the few surplus similarities."""
 
 
-def set_similarity(cosines: Tensor, *, kind: SimilarityKind, k: LinkBound = "min", links: Links = "at-most") -> Tensor:
-    """Similarity of one set of sentences with one set of images, a scalar; see ``set_similarities``."""
-    if cosines.ndim != 2:
-        raise ShapeError(f"cosines must be (sentences, images), got {tuple(cosines.shape)}")
-    return set_similarities(cosines, [cosines.shape[0]], [cosines.shape[1]], kind=kind, k=k, links=links)[0, 0]
-
-
-def _chooser(kind: SimilarityKind, k: LinkBound, links: Links) -> Callable[[Tensor, Axis, Axis], Cells]:
-    """Return the function of a kind; ``SettingError`` if a value is wrong, whether or not this kind uses it."""
-    if links not in get_args(Links):
-        raise SettingError(f"no links {links!r}; there are {', '.join(get_args(Links))}")
-    number_of_links(k, np.ones(1, np.int64), np.ones(1, np.int64))
-    of_sets = {name: row for name, row in SIMILARITIES.items() if row.function}
-    if kind not in of_sets:
-        raise SettingError(f"no similarity {kind!r}; there are {', '.join(of_sets)}")
-    row = of_sets[kind]
-    values = {"k": k, "links": links}
-    return partial(resolve_name(row.function), **{name: values[name] for name in row.settings if name in values})
-
-
-def _portions(sentences: Axis, width: int, max_cells: int) -> list[Axis]:
-    """Divide the documents along the rows into portions of at most that many cells, or of one document."""
+def _portions(sentences: Axis, width: int) -> list[Axis]:
+    """Divide the documents along the rows into portions of at most ``MAX_CELLS`` cells, or of one document."""
     ends = np.cumsum(sentences.counts) * width
-    if ends[-1] <= max_cells:
+    if ends[-1] <= MAX_CELLS:
         return [sentences]
     cuts = [0]
     while cuts[-1] < len(sentences):
         begun = ends[cuts[-1]] - sentences.counts[cuts[-1]] * width
-        cuts.append(max(cuts[-1] + 1, int(np.searchsorted(ends, begun + max_cells, side="right"))))
+        cuts.append(max(cuts[-1] + 1, int(np.searchsorted(ends, begun + MAX_CELLS, side="right"))))
     return [axis_of(sentences.counts[first:last].tolist(), "sentences") for first, last in pairwise(cuts)]

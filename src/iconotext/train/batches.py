@@ -1,7 +1,6 @@
 """Batches of training documents: their plan, and reading them ahead of the training loop.
 
-``epoch_batches`` chooses the documents of each batch, ``load_batch`` reads a ``Batch``, ``BatchLoader`` does both for a
-run. A batch depends only on seed, epoch and step, not on earlier batches. Epochs and steps count from 0.
+A batch depends only on seed, epoch and step, not on earlier batches. Epochs and steps count from 0.
 """
 
 from __future__ import annotations
@@ -17,12 +16,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from iconotext.encoders.stored_model import VOCABULARY
+from iconotext.features.word_vectors import load_vocabulary
 from iconotext.networks.transformer import RegionBatch
 from iconotext.objectives.contrastive import draw_single_pairs
 from iconotext.recipe import Recipe
 from iconotext.recipe.encoders import NetworkSettings, TowerSettings
 from iconotext.system.threads import in_threads
-from iconotext.train.feature_shards import RankedDocument, open_shard, ranked_documents, shared_vocabulary
+from iconotext.train.feature_shards import RankedDocument, open_shard, ranked_documents
 from iconotext.train.prepared import (
     OTHER_BUFFER,
     SPLITS,
@@ -80,7 +81,8 @@ class BatchLoader:
         self._prepared, self._recipe, self._ranks = prepared, recipe, ranks
         self._shards: list[tuple[str, int, int]] | None = prepared.meta.get("shards")
         self._open: dict[int, Prepared] = {}
-        self._vocabulary = None if self._shards is None else shared_vocabulary(prepared, recipe)
+        words_of_shards = self._shards is not None and recipe.words is not None
+        self._vocabulary = load_vocabulary(prepared.folder / VOCABULARY) if words_of_shards else None
 
     def plan(self, epoch: int) -> list[ShuffleBuffer]:
         """Return the buffers of an epoch, in order; no documents are read."""
@@ -149,8 +151,8 @@ class BatchLoader:
         return np.flatnonzero(training)
 
     def batches(self, epoch: int, *, rank: int = 0, start: int = 0) -> Iterator[Batch]:
-        """Yield the batches of an epoch for one process from step ``start`` on, read ahead on threads."""
-        yield from read_ahead(self._reads(epoch, rank, start), readers=self._recipe.training.readers)
+        """Return the batches of an epoch for one process from step ``start`` on, read ahead on threads."""
+        return read_ahead(self._reads(epoch, rank, start), readers=self._recipe.training.readers)
 
     def _reads(self, epoch: int, rank: int, start: int) -> Iterator[Callable[[], Batch]]:
         """Yield functions that read the batches."""

@@ -1,8 +1,4 @@
-"""Shows how links change when a model is trained further.
-
-``changed_links`` links documents with the model before and after training, ``write_changes`` writes a page with both
-side by side. ``Changes`` has the counts and, as a ``Gain``, the AUC on documents that were not trained on.
-"""
+"""Shows how links change when a model is trained further."""
 
 from __future__ import annotations
 

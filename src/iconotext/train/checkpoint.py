@@ -1,8 +1,4 @@
-"""Checkpoints: the state that a training run needs to continue as if never interrupted, in one atomic file.
-
-``save_checkpoint`` and ``load_checkpoint`` write and read it; ``Progress`` is the part that the training loop updates.
-``same_recipe`` and ``gone_if_refused`` protect the folder of a model.
-"""
+"""Checkpoints: the state that a training run needs to continue as if never interrupted, in one atomic file."""
 
 from __future__ import annotations
 
@@ -11,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from iconotext.errors import IconotextError, SettingError, TrainingError
 from iconotext.system.files import open_atomic
@@ -124,15 +120,14 @@ class Progress:
         }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Checkpoint:
+class Checkpoint(NamedTuple):
     """The contents of a checkpoint."""
 
     recipe: str
     corpus: str
     progress: Progress
-    model: Mapping[str, Tensor]
-    optimizer: Mapping[str, Any]
+    model: Weights
+    optimizer: dict[str, Any]
 
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
@@ -140,13 +135,10 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
     import torch
 
     progress = checkpoint.progress
-    state = {
-        "recipe": checkpoint.recipe,
-        "corpus": checkpoint.corpus,
+    # Plain values: a checkpoint is read with ``weights_only``, which refuses classes of ours.
+    state = checkpoint._asdict() | {
         "progress": {name: getattr(progress, name) for name in Progress.__slots__ if name != "plateau"},
         "plateau": asdict(progress.plateau),
-        "model": dict(checkpoint.model),
-        "optimizer": dict(checkpoint.optimizer),
     }
     with open_atomic(folder / CHECKPOINT, force=True) as file:
         torch.save(state, file)

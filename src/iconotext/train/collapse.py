@@ -1,4 +1,4 @@
-"""Detects runs that learned nothing: ``informed`` and ``died`` judge an epoch, ``collapse_of`` a run."""
+"""Detects runs that learned nothing."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Features of corpora in shards, for corpora that are too large for one prepared corpus.
+"""Training on shards of features, each a prepared corpus in one file, where one for all would be too large.
 
-``scale.features`` writes them, each a prepared corpus in one file. ``prepare_shards`` prepares them for a training
-run, ``open_shard`` opens one.
+``scale.features`` writes the shards.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import hashlib
 import heapq
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -24,16 +23,15 @@ from iconotext.corpus.split import Shares, at_least_two
 from iconotext.encoders.stored_model import VOCABULARY
 from iconotext.errors import CorpusError, SettingError
 from iconotext.features.region_files import is_region_file
-from iconotext.features.word_vectors import load_vocabulary, most_frequent
+from iconotext.features.word_vectors import most_frequent
 from iconotext.recipe import Recipe
 from iconotext.system.files import write_text
 from iconotext.system.object_store import entries, joined, local_files, read_bytes
 from iconotext.system.strict_json import parse_json
 from iconotext.system.threads import in_threads
-from iconotext.train.feature_writers import (
-    count_words,
-)
+from iconotext.train.feature_writers import count_words
 from iconotext.train.prepare import (
+    Report,
     arrays_in,
     check_enough_documents,
     drawing,
@@ -155,9 +153,7 @@ def feature_shards(recipe: Recipe, folders: Sequence[str]) -> tuple[list[Feature
     return shards, counted
 
 
-def prepare_shards(
-    recipe: Recipe, folders: Sequence[str], folder: Path, *, report: Callable[[str, int], None] | None = None
-) -> Prepared:
+def prepare_shards(recipe: Recipe, folders: Sequence[str], folder: Path, *, report: Report = no_report) -> Prepared:
     """Write the data that training needs besides the shards, or open the data that an earlier run wrote.
 
     Returns:
@@ -175,7 +171,7 @@ def prepare_shards(
     key = hashlib.sha256(state.encode()).hexdigest()
 
     def write(work: Path) -> None:
-        meta = _prepare(recipe, shards, counted, work, start, report or no_report)
+        meta = _prepare(recipe, shards, counted, work, start, report)
         write_text(work / META, json.dumps({"key": key, **meta}, indent=1), force=True)
 
     return arrays_in(folder, recipe, key, write)
@@ -187,7 +183,7 @@ def _prepare(
     counted: Counter[str],
     work: Path,
     start: Vocabulary | None,
-    report: Callable[[str, int], None],
+    report: Report,
 ) -> dict[str, Any]:
     """Write the held-out documents and the vocabulary, and return ``Prepared.meta``."""
     train, undivided, images, lacking = np.zeros(len(shards), np.int64), np.zeros(len(shards), np.int64), 0, 0
@@ -256,11 +252,6 @@ def open_shard(address: str, vocabulary: Vocabulary | None) -> Prepared:
     return replace(part, words=part.words._replace(ids=numbers[part.words.ids]))
 
 
-def shared_vocabulary(prepared: Prepared, recipe: Recipe) -> Vocabulary | None:
-    """Load the vocabulary of prepared shards if sentences are words; else return None."""
-    return load_vocabulary(prepared.folder / VOCABULARY) if recipe.words is not None else None
-
-
 def _own_words(path: Path) -> list[str]:
     with damaged(path):
         words: list[str] = parse_json(files_in(path)(OWN_WORDS).tobytes())["words"]
@@ -270,27 +261,28 @@ def _own_words(path: Path) -> list[str]:
 def _write_held_out(
     work: Path, shards: Sequence[FeatureShard], chosen: dict[int, list[RankedDocument]], vocabulary: Vocabulary | None
 ) -> dict[str, Any]:
-    """Copy the held-out documents, and return their part of ``Prepared.meta``."""
+    """Copy the held-out documents, and return their part of ``Prepared.meta``.
+
+    Features go to disk shard by shard, since regions of thousands of images would fill the memory.
+    """
     split_of = {(shard, document): split for split, documents in chosen.items() for _, shard, document in documents}
     of_shard: dict[int, list[int]] = {}
     for number, document in sorted(split_of):
         of_shard.setdefault(number, []).append(document)
     small: list[Prepared] = []
+    splits: list[NDArray[np.uint8]] = []
     writers: dict[str, ArrayWriter] = {}
     with ExitStack() as stack:
         for number, documents in of_shard.items():
             part = extracted(open_shard(shards[number].address, vocabulary), np.array(documents))
-            codes = np.array([split_of[number, document] for document in documents], np.uint8)
             for name, rows in _arrays(part).items():
                 if name not in writers:
                     writers[name] = stack.enter_context(ArrayWriter(work / name, rows.dtype.str, rows.shape[1:]))
                 writers[name].append(rows)
-            small.append(_without_features(replace(part, splits=codes)))
-        joint = joined_parts(
-            small, splits=[part.splits for part in small], corpora=[shards[number].corpus for number in of_shard]
-        )
-        of_parts = {"words": ("word_offsets", joint.words), "regions": ("region_offsets", joint.regions)}
-        for name, spans in of_parts.values():
+            small.append(_without_features(part))
+            splits.append(np.array([split_of[number, document] for document in documents], np.uint8))
+        joint = joined_parts(small, splits=splits, corpora=[shards[number].corpus for number in of_shard])
+        for name, spans in (("word_offsets", joint.words), ("region_offsets", joint.regions)):
             if spans is not None:
                 writers[name] = stack.enter_context(ArrayWriter(work / name, "<i8"))
                 writers[name].append(spans.offsets)

@@ -1,8 +1,4 @@
-"""Writes the inputs of training to arrays on disk: sentences, images, and posteriors by other evidence.
-
-``sentence_writer`` and ``image_writer`` make the writer that a recipe needs; ``image_source`` loads the source of the
-images' features. ``ImageRows`` stores each different image once.
-"""
+"""Writes the inputs of training to arrays on disk: sentences, images, and posteriors by other evidence."""
 
 from __future__ import annotations
 
@@ -52,15 +48,15 @@ def sentence_writer(
     """Make the writer for sentences in the recipe's form: words, a dual encoder's tokens, or vectors."""
     if recipe.words is not None and vocabulary is not None:
         longest = recipe.words.max_tokens
-        return WordWriter("words", lambda texts: [vocabulary.ids(t, max_tokens=longest) for t in texts], work, stack)
+        return _WordWriter("words", lambda texts: [vocabulary.ids(t, max_tokens=longest) for t in texts], work, stack)
     if isinstance(recipe.text, TowerSettings):
         from iconotext.features.hub_models import Tokens
 
         folder = folder_of_model(recipe.features.text)
         tokens = Tokens(recipe.features.text, folder)
-        return WordWriter(revised_name(recipe.features.text, folder), tokens.ids, work, stack)
+        return _WordWriter(revised_name(recipe.features.text, folder), tokens.ids, work, stack)
     assert backbone is not None  # see ``caption_backbone``
-    return SentenceVectorWriter(backbone, work, stack)
+    return _SentenceVectorWriter(backbone, work, stack)
 
 
 class OwnWords:
@@ -95,7 +91,7 @@ Numbers = Vocabulary | OwnWords
 """An object that turns words into numbers."""
 
 
-class WordWriter:
+class _WordWriter:
     """Writes sentences as the numbers of their words, or tokens."""
 
     arrays: tuple[str, ...] = ("words", "word_offsets")
@@ -110,7 +106,6 @@ class WordWriter:
         self._offsets.append(np.zeros(1, np.int64))
 
     def append(self, texts: Sequence[str]) -> None:
-        """Write sentences, at least one."""
         ids = self._ids(texts)
         self._offsets.append(self._words.rows + np.cumsum([len(row) for row in ids], dtype=np.int64))
         self._words.append(np.array(list(chain.from_iterable(ids)), np.int32))
@@ -128,8 +123,8 @@ def caption_backbone(recipe: Recipe) -> TextBackbone | None:
     )
 
 
-class SentenceVectorWriter:
-    """Writes sentences as vectors of the text backbone; see ``WordWriter``."""
+class _SentenceVectorWriter:
+    """Writes sentences as vectors of the text backbone."""
 
     arrays: tuple[str, ...] = ("sentences",)
 
@@ -139,11 +134,10 @@ class SentenceVectorWriter:
         self._vectors = stack.enter_context(ArrayWriter(work / "sentences", "<f2", (self.dim,)))
 
     def append(self, texts: Sequence[str]) -> None:
-        """See ``WordWriter``."""
         self._vectors.append(self._backbone.encode(texts))
 
 
-SentenceWriter = WordWriter | SentenceVectorWriter
+SentenceWriter = _WordWriter | _SentenceVectorWriter
 
 TEACHERS: tuple[Evidence, ...] = ("caption", "layout", "reference")
 """The kinds of evidence from which the picture evidence learns."""
@@ -226,13 +220,13 @@ def image_source(recipe: Recipe, corpora: Sequence[Path]) -> ImageSource:
 def image_writer(recipe: Recipe, work: Path, stack: ExitStack, source: ImageSource) -> ImageWriter:
     """Make the writer for images in the recipe's form: features, regions, or files of pixels."""
     if source.backbone is not None:
-        return BackboneWriter(source.backbone, recipe.features.augmentations, work, stack)
+        return _BackboneWriter(source.backbone, recipe.features.augmentations, work, stack)
     if source.regions:
-        return RegionWriter(source.regions, recipe.regions.max_regions if recipe.regions else None, work, stack)
+        return _RegionWriter(source.regions, recipe.regions.max_regions if recipe.regions else None, work, stack)
     if source.tables:
-        return TableWriter(source.tables, work, stack)
+        return _TableWriter(source.tables, work, stack)
     name = recipe.features.image
-    return FileWriter("pixels" if name == "pixels" else revised_name(name, folder_of_model(name)), work, stack)
+    return _FileWriter("pixels" if name == "pixels" else revised_name(name, folder_of_model(name)), work, stack)
 
 
 class ImageRows:
@@ -267,8 +261,8 @@ class ImageRows:
         return None if row is None else row[0]
 
 
-class FileWriter(ImageWriter):
-    """Writes the files of images that can be decoded; see ``ImageWriter``."""
+class _FileWriter(ImageWriter):
+    """Writes the files of images that can be decoded."""
 
     arrays: tuple[str, ...] = ()
     dim = 0
@@ -279,14 +273,13 @@ class FileWriter(ImageWriter):
         stack.callback(lambda: write_text(work / FILES, json.dumps(self._files), force=True))
 
     def add(self, corpus: int, images: Mapping[str, Image]) -> Sequence[str | None]:
-        """See ``ImageWriter``."""
         problems = [image.problem or _unreadable(image.file) for image in images.values()]
         self._files += [key for key, problem in zip(images, problems, strict=True) if problem is None]
         return problems
 
 
-class TableWriter(ImageWriter):
-    """Writes rows of feature tables; see ``ImageWriter``."""
+class _TableWriter(ImageWriter):
+    """Writes rows of feature tables."""
 
     arrays: tuple[str, ...] = ("images",)
 
@@ -297,18 +290,16 @@ class TableWriter(ImageWriter):
         self._vectors = stack.enter_context(ArrayWriter(work / "images", "<f2", (self.dim,)))
 
     def key(self, corpus: int, image: Image) -> str:
-        """See ``ImageWriter``."""
         return f"{self._tables[corpus].path}\n{image.source}"
 
     def add(self, corpus: int, images: Mapping[str, Image]) -> Sequence[str | None]:
-        """See ``ImageWriter``."""
         vectors, problems = self._tables[corpus].look_up([image.source for image in images.values()])
         self._vectors.append(vectors[[problem is None for problem in problems]])
         return problems
 
 
-class RegionWriter(ImageWriter):
-    """Writes the strongest regions of images; see ``ImageWriter``."""
+class _RegionWriter(ImageWriter):
+    """Writes the strongest regions of images."""
 
     arrays: tuple[str, ...] = ("regions", "region_concepts", "region_offsets")
 
@@ -322,12 +313,10 @@ class RegionWriter(ImageWriter):
         self._offsets.append(np.zeros(1, np.int64))
 
     def key(self, corpus: int, image: Image) -> str:
-        """See ``ImageWriter``."""
         single = len(set(map(id, self._sources))) == 1
         return super().key(corpus, image) if single else f"{corpus}\n{image.source}"
 
     def add(self, corpus: int, images: Mapping[str, Image]) -> Sequence[str | None]:
-        """See ``ImageWriter``."""
         every = list(images.values())
         problems: list[str | None] = []
         for at in range(0, len(every), REGION_CHUNK):
@@ -341,8 +330,8 @@ class RegionWriter(ImageWriter):
         return problems
 
 
-class BackboneWriter(ImageWriter):
-    """Writes features from an image backbone, of images and their augmentations; see ``ImageWriter``."""
+class _BackboneWriter(ImageWriter):
+    """Writes features from an image backbone, of images and their augmentations."""
 
     def __init__(self, backbone: ImageBackbone, augmentations: int, work: Path, stack: ExitStack) -> None:
         self._backbone, self._count = backbone, augmentations
@@ -355,7 +344,6 @@ class BackboneWriter(ImageWriter):
             self._augmentations = stack.enter_context(writer)
 
     def add(self, corpus: int, images: Mapping[str, Image]) -> Sequence[str | None]:
-        """See ``ImageWriter``."""
         files = {key: image.file for key, image in images.items() if image.file and not image.problem}
         features = self._backbone.encode(list(files.values()))
         usable = [problem is None for problem in features.problems]

@@ -1,8 +1,4 @@
-"""The training loop, run in each process: ``train_in_process``.
-
-``Training`` is the state of a run, ``new_model`` makes the model before its first step, ``training_step`` does a step,
-and ``write_model`` writes the best model with its metrics. Epochs and steps count from 0.
-"""
+"""The training loop, run in each process. Epochs and steps count from 0."""
 
 from __future__ import annotations
 
@@ -201,16 +197,9 @@ class Training:
 
     def save_checkpoint(self) -> None:
         """Write a checkpoint, with the whole state of the run."""
-        save_checkpoint(
-            self.folder,
-            Checkpoint(
-                dump_recipe(self.recipe),
-                self.prepared.meta["key"],
-                self.progress,
-                self.model.state_dict(),
-                self.optimizer.state_dict(),
-            ),
-        )
+        states = self.model.state_dict(), self.optimizer.state_dict()
+        recipe, corpus = dump_recipe(self.recipe), self.prepared.meta["key"]
+        save_checkpoint(self.folder, Checkpoint(recipe, corpus, self.progress, *states))
 
 
 SAVE_EVERY = 600.0
@@ -248,7 +237,7 @@ def _begin(processes: Processes, watcher: Watcher | None, recipe: Recipe, prepar
             )
         progress = checkpoint.progress
         start.model.load_state_dict(checkpoint.model)
-        optimizer.load_state_dict(dict(checkpoint.optimizer))
+        optimizer.load_state_dict(checkpoint.optimizer)
     return Training(recipe, prepared, folder, processes, watcher, start, encode, optimizer, progress)
 
 

@@ -1,7 +1,4 @@
-"""The loss of a batch: from encoders through cosines and set similarities to objectives.
-
-``batch_loss`` encodes a batch and computes its losses, ``losses_of`` computes them from cosines.
-"""
+"""The loss of a batch: from encoders through cosines and set similarities to objectives."""
 
 from __future__ import annotations
 
@@ -119,9 +116,9 @@ def no_information_losses(batch: Batch, recipe: Recipe) -> Tensor:
     """
     objective, positives = recipe.objective, batch.positives
     negative_mask = batch.negative_mask[:positives]
-    drawn = (
-        negative_mask if objective.b is None else negative_mask & (negative_mask.cumsum(1) <= objective.b)
-    )  # all negatives are alike, so the first ones do
+    drawn = negative_mask
+    if objective.b is not None:  # all negatives are alike, so the first ones do
+        drawn = negative_mask & (negative_mask.cumsum(1) <= objective.b)
     least = partial(loss_without_information, drawn, drawn, kind=objective.kind)
     margin = objective.margin
     extra = negative_mask.new_zeros(positives, dtype=torch.float32)

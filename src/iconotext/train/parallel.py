@@ -1,8 +1,4 @@
-"""Training in one process or in several: ``launch`` runs a function in each process of a run.
-
-``OneProcess`` needs only PyTorch. Several processes use Lightning Fabric, whose import takes a second. ``Watcher``
-shows the progress of a run.
-"""
+"""Training in one process, which needs only PyTorch, or in several by Lightning Fabric, whose import takes a second."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Encodes every sentence and image of corpora into arrays on disk, once for all epochs.
+"""Encodes every sentence and image of corpora in files into arrays on disk, once for all epochs.
 
-``prepare`` does so for corpora in files. ``DocumentTable`` and ``write_documents`` are shared with
-``train.feature_shards``, which does so for shards.
+``scale.features`` does so for shards, with ``DocumentTable`` and ``write_documents``.
 """
 
 from __future__ import annotations
@@ -161,7 +160,7 @@ def no_report(task: str, done: int) -> None:
     """Report nothing."""
 
 
-def prepare(recipe: Recipe, corpora: Sequence[Path], folder: Path, *, report: Report | None = None) -> Prepared:
+def prepare(recipe: Recipe, corpora: Sequence[Path], folder: Path, *, report: Report = no_report) -> Prepared:
     """Encode every sentence and image of corpora, or open the arrays of an earlier run in the folder.
 
     Arrays of other corpora or features are replaced. Unusable images are left out, and documents without a sentence or
@@ -174,7 +173,7 @@ def prepare(recipe: Recipe, corpora: Sequence[Path], folder: Path, *, report: Re
         OutputError: The disk is full, or the folder cannot be written.
     """
     key = prepared_key(recipe, corpora)
-    return arrays_in(folder, recipe, key, lambda work: _prepare(recipe, corpora, work, key, report or no_report))
+    return arrays_in(folder, recipe, key, lambda work: _prepare(recipe, corpora, work, key, report))
 
 
 def arrays_in(folder: Path, recipe: Recipe, key: str, write: Callable[[Path], None]) -> Prepared:

@@ -1,7 +1,6 @@
-"""A corpus ready for training (``Prepared``): features of sentences and images in flat arrays, memory-mapped.
+"""A corpus ready for training: features of sentences and images in flat arrays, memory-mapped.
 
-``open_prepared`` opens the arrays, ``joined`` and ``extracted`` make a corpus of several or of a part. ``ArrayWriter``
-writes an array, and the ``span_...`` functions compute positions in one. Documents follow each other; ``*_offsets`` are
+Documents follow each other; ``*_offsets`` are
 the positions where each begins. The structure of documents is in memory, a few bytes each; a batch reads only its own
 rows of the features, so that memory does not grow with their number.
 """

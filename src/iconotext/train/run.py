@@ -1,4 +1,4 @@
-"""Trains a model from recipe and corpora with ``train``; a killed run is continued by the same call."""
+"""Trains a model from recipe and corpora; a killed run is continued by the same call."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from iconotext.train.checkpoint import BUSY, CHECKPOINT, LOCK, gone_if_refused, 
 from iconotext.train.collapse import raise_if_dead
 from iconotext.train.feature_shards import is_feature_folder, prepare_shards
 from iconotext.train.parallel import Watcher, launch
-from iconotext.train.prepare import Report, lock_of, prepare
+from iconotext.train.prepare import Report, lock_of, no_report, prepare
 from iconotext.train.prepared import Prepared, open_prepared
 from iconotext.train.start import check_start, with_init
 
@@ -32,7 +32,7 @@ def train(
     folder: Path,
     *,
     prepared: Path | None = None,
-    report: Report | None = None,
+    report: Report = no_report,
     watcher: Watcher | None = None,
 ) -> Path:
     """Train a model, continue an interrupted training, or do nothing if it has ended; returns the folder.
@@ -84,7 +84,7 @@ def train(
     return folder
 
 
-def _prepared(recipe: Recipe, corpora: Sequence[Path | str], folder: Path, report: Report | None) -> Prepared:
+def _prepared(recipe: Recipe, corpora: Sequence[Path | str], folder: Path, report: Report) -> Prepared:
     sharded = [is_feature_folder(corpus) for corpus in corpora]
     if all(sharded):
         return prepare_shards(recipe, [str(corpus) for corpus in corpora], folder, report=report)
@@ -104,20 +104,17 @@ def _compare_links(recipe: Recipe, corpora: Sequence[Path | str], folder: Path, 
     start = recipe.starts_from
     if start is None or "before" not in metrics or "changed" in metrics or from_file:
         return
-    texts = not any(map(is_feature_folder, corpora))
     metrics["changed"] = None
-    if texts:
-        held_out = _held_out(open_prepared(arrays)) if arrays.is_dir() else frozenset()
+    if not any(map(is_feature_folder, corpora)):
+        held_out = set()  # number of the corpus and id of each document that was not trained on
+        if arrays.is_dir():
+            prepared = open_prepared(arrays)
+            documents = [*prepared.documents("validation"), *prepared.documents("test")]
+            held_out = {(int(prepared.corpora[number]), prepared.ids[number]) for number in documents}
         changes = changed_links(start, folder, [Path(corpus) for corpus in corpora], held_out)
         write_changes(changes, folder)
         metrics["changed"] = changes.as_dict()
     write_text(folder / METRICS, json.dumps(metrics, indent=1), force=True)
-
-
-def _held_out(prepared: Prepared) -> frozenset[tuple[int, str]]:
-    """Return number of the corpus and id of each document that was not trained on."""
-    documents = [*prepared.documents("validation"), *prepared.documents("test")]
-    return frozenset((int(prepared.corpora[number]), prepared.ids[number]) for number in documents)
 
 
 def finished(folder: Path) -> bool:

@@ -1,7 +1,4 @@
-"""The start of a run: checks (``check_start``, ``check_run``), and the model that training starts from (``with_init``).
-
-The checks find problems that would stop a run late, or prevent it from learning.
-"""
+"""The start of a run: checks for what would stop it late or in vain, and the model that it starts from."""
 
 from __future__ import annotations
 
@@ -40,7 +37,16 @@ def check_run(recipe: Recipe, prepared: Prepared) -> None:
     if recipe.similarity.kind == "labelled-pairs":
         for split in ("train", "validation"):
             labelled_documents(prepared, recipe, split)
-    _check_relations(recipe, prepared)
+    if recipe.objective.coherence:
+        labelled = prepared.labelled_relations
+        missing = [name for name in recipe.objective.relations if name not in labelled]
+        if missing or not labelled:
+            relation = f"the relation {missing[0]}" if missing else "any relation"
+            advice = f"; labelled are {', '.join(labelled)}" if labelled else ""
+            raise CorpusError(
+                "objective.coherence: no training document of one sentence and one image has a label of "
+                f"{relation}{advice}"
+            )
     check_concepts(recipe, prepared.meta["concepts"])
     if recipe.reads_concepts and prepared.regions is not None and not (prepared.regions.concepts >= 0).any():
         raise FeatureError(
@@ -61,19 +67,6 @@ def check_warmup(recipe: Recipe, steps: int) -> None:
         raise SettingError(
             f"training.warmup_steps is {warmup:,}, but on this corpus the run has {steps:,} steps, so that the "
             f"learning rate never gets to training.learning_rate; set it to {max(steps // 10, 1):,} or so"
-        )
-
-
-def _check_relations(recipe: Recipe, prepared: Prepared) -> None:
-    if not recipe.objective.coherence:
-        return
-    labelled = prepared.labelled_relations
-    missing = [name for name in recipe.objective.relations if name not in labelled]
-    if missing or not labelled:
-        relation = f"the relation {missing[0]}" if missing else "any relation"
-        advice = f"; labelled are {', '.join(labelled)}" if labelled else ""
-        raise CorpusError(
-            f"objective.coherence: no training document of one sentence and one image has a label of {relation}{advice}"
         )
 
 

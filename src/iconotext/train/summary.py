@@ -1,4 +1,4 @@
-"""Describes trained models: ``model_summary`` and ``relation_summary`` in a few lines, ``model_card`` in Markdown."""
+"""Describes trained models in a few lines, and in Markdown."""
 
 from __future__ import annotations
 
@@ -186,14 +186,14 @@ def model_card(recipe: Recipe, prepared: Mapping[str, Any], metrics: Mapping[str
         + (f", the model {inline_text(recipe.init)}" if recipe.init else ""),
         f"- Documents: {prepared['documents']} ({prepared['skipped']} without sentences or readable images left out)",
         f"- Best epoch: {metrics['best_epoch']} of {metrics['epochs']}, {best}",
-        "",
+        *(f"- Note: {inline_text(line)}" for line in notes(metrics)),
     ]
-    lines[-1:] = [*(f"- Note: {inline_text(line)}" for line in notes(metrics)), ""]
     if metrics.get("relations"):
         names = ", ".join(map(inline_text, metrics["relations"]))
-        lines[-1:] = [f"- Tells the relations {names} between a text and an image", ""]
+        lines.append(f"- Tells the relations {names} between a text and an image")
     if "concepts" in metrics:
-        lines[-1:] = [f"- Concepts: {describe_shares(metrics['concepts'])}", ""]
+        lines.append(f"- Concepts: {describe_shares(metrics['concepts'])}")
+    lines.append("")
     paired = {split: metrics[split] for split in ("validation", "test") if "median_rank" in metrics.get(split, {})}
     if paired:
         command = "    iconotext library add LIBRARY photos/ --model THIS_FOLDER"

@@ -1,14 +1,9 @@
-"""Validation during training, on documents that the model is not trained on.
-
-``validate`` computes the loss and the AUC after each epoch, ``evaluate_split`` all metrics at the end.
-``validation_median_rank`` and ``pair_figures`` are for documents of one sentence and one image. ``sampling`` counts
-gold links among the links that training chooses.
-"""
+"""Validation on documents that the model is not trained on, after each epoch and, with all metrics, at the end."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -34,13 +29,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from iconotext.train.prepared import Prepared
-    from iconotext.types import FloatMatrix
 
 
 def split_pairs(model: JointModel, prepared: Prepared, recipe: Recipe, split: str, device: torch.device) -> PairVectors:
     """Encode the pairs of a split, from the arrays that the model was trained on."""
     documents = prepared.documents(split)
-    texts, images = encode_pairs(model, prepared, recipe, documents, device)
+    parts = [(texts, images) for _, texts, images in _encoded(model, prepared, recipe, documents, device)]
+    texts, images = (np.concatenate([array.numpy() for array in side]) for side in zip(*parts, strict=True))
     rows = np.asarray(prepared.image_rows[prepared.image_offsets[documents]])
     _, first, image_of = np.unique(rows, return_index=True, return_inverse=True)
     relations = tuple(prepared.labelled_relations)
@@ -141,9 +136,6 @@ def _chosen(cosines: Tensor, similarity: SimilaritySettings) -> tuple[np.ndarray
     return first, second
 
 
-Losses = Callable[[Tensor, Batch], Tensor]
-"""A function from cosines of pairs, and their batch, to the losses of the recipe."""
-
 BATCH = 1024
 """Sentences, or images, that are encoded together where no loss is computed, unless one document has more."""
 
@@ -187,7 +179,7 @@ def validate(
     whole = _whole(recipe) if pairs else recipe
     scored: list[Scored] = []
     with torch.inference_mode():
-        loss_of: Losses = partial(
+        loss_of = partial(
             losses_of,
             recipe=recipe,
             epoch=recipe.training.epochs,
@@ -202,7 +194,12 @@ def validate(
             )
             compared = moved
             if recipe.similarity.kind == "single-pair":
-                losses = _single_pair_losses(loss_of, moved, cosines, generator, draws) + coherence_losses.repeat(draws)
+                counts = moved.sentence_counts, moved.image_counts
+                of_draws = []
+                for _ in range(draws):  # pairs and their negatives in turn, from one generator
+                    rows, columns = draw_single_pairs(*counts, generator)
+                    of_draws.append(loss_of(_crossed(cosines, rows, columns), moved))
+                losses = torch.cat(of_draws) + coherence_losses.repeat(draws)
             elif pairs:
                 compared, of_links = _labelled(moved, cosines, prepared)
                 losses = loss_of(of_links, compared)
@@ -217,15 +214,6 @@ def validate(
         nothing / count if recipe.objective.compares else None,
         positive / cells,
     )
-
-
-def encode_pairs(
-    model: JointModel, prepared: Prepared, recipe: Recipe, documents: NDArray[np.int64], device: torch.device
-) -> tuple[FloatMatrix, FloatMatrix]:
-    """Encode the text and the image of documents with one of each: (documents, dim) vectors of both."""
-    parts = [(texts, images) for _, texts, images in _encoded(model, prepared, recipe, documents, device)]
-    texts, images = (np.concatenate([array.numpy() for array in side]) for side in zip(*parts, strict=True))
-    return texts, images
 
 
 def _encoded(
@@ -244,14 +232,6 @@ def _encoded(
 def _whole(recipe: Recipe) -> Recipe:
     """The recipe, without turning documents into pairs."""
     return recipe.model_copy(update={"similarity": SimilaritySettings()})
-
-
-def _single_pair_losses(
-    losses: Losses, batch: Batch, cosines: Tensor, generator: torch.Generator, draws: int
-) -> Tensor:
-    """The losses of NoStruct for ``draws`` random pairs of each document, from the cosines of all their pairs."""
-    drawn = (draw_single_pairs(batch.sentence_counts, batch.image_counts, generator) for _ in range(draws))
-    return torch.cat([losses(_crossed(cosines, rows, columns), batch) for rows, columns in drawn])
 
 
 def _labelled(batch: Batch, cosines: Tensor, prepared: Prepared) -> tuple[Batch, Tensor]:

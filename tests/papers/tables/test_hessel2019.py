@@ -224,7 +224,7 @@ def test_baselines_alone_prepare_no_trained_row(corpus, tmp_path, in_process, mo
         for n, split in enumerate(["train", "train", "validation", "validation", "test", "test"])
     ]
     (folder / "c.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    monkeypatch.setattr("iconotext.train.feature_writers.BackboneWriter", None)
+    monkeypatch.setattr("iconotext.train.feature_writers._BackboneWriter", None)
     done = reproduce("2", folder / "c.jsonl", tmp_path / "a", watch=Seen(), overrides=SMALL[1:], only=["random"])
     assert [row["row"] for row in done.results["rows"]] == ["Random"]
     done = reproduce("2", corpus, tmp_path / "b", watch=Seen(), overrides=SMALL, only=["random"])

@@ -46,13 +46,12 @@ from iconotext.report.tables import Section, footnoted
 from iconotext.system.processes import Child, GoneError, with_messages
 from iconotext.system.threads import environment, thread_shares, usable_cores
 from iconotext.train.checkpoint import gone_if_refused
-from iconotext.train.prepare import Report, prepare, prepared_key
+from iconotext.train.prepare import Report, no_report, prepare, prepared_key
 from iconotext.train.prepared import labelled_documents
 from iconotext.train.run import finished
 from iconotext.train.start import check_start, with_init
 
 if TYPE_CHECKING:
-    from iconotext.train.prepare import Report
     from iconotext.train.prepared import Prepared
 
 
@@ -194,9 +193,7 @@ class Arrays:
         keys: Keys of all corpora that the paper's rows read, in their order; part of the state of the table's folder.
     """
 
-    def __init__(
-        self, rows: Sequence[Row], corpora: Callable[[Row], Path], folder: Path, report: Report | None
-    ) -> None:
+    def __init__(self, rows: Sequence[Row], corpora: Callable[[Row], Path], folder: Path, report: Report) -> None:
         """Find out which rows can share, by the corpora that they are trained on."""
         self._corpora, self._folder, self._report = corpora, folder, report
         recipes = {row.key: (row.recipe, corpora(row)) for row in rows if row.recipe is not None}
@@ -265,7 +262,7 @@ def reproduce(
     seeds: int = 1,
     source: Path | None = None,
     jobs: int | None = None,
-    report: Report | None = None,
+    report: Report = no_report,
     notify: Notify = lambda message: None,
 ) -> Reproduction:
     """Train and measure the rows of a table; finished runs are not repeated, interrupted ones are continued.

@@ -1,7 +1,4 @@
-"""The data of a relation model: ``read_relation_data`` reads labelled pairs, and images with texts but without labels.
-
-``folds_of`` divides the pairs for cross-validation.
-"""
+"""The data of a relation model: labelled pairs, their folds, and images with texts but without labels."""
 
 from __future__ import annotations
 

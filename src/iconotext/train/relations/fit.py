@@ -1,13 +1,12 @@
 """Fits a relation model: the text by two logistic regressions, one of layers and one of words, and offsets of images.
 
-``fit_text`` fits the regressions, ``unseen_logits`` gives log-odds of texts that they were not fitted to, and
-``calibrated`` calibrates them on these. ``from_labels`` and ``from_texts`` fit the offsets, which are added to the
-log-odds of a text.
+The regressions are calibrated on log-odds of texts that they were not fitted to. The offsets are added to the log-odds
+of a text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from iconotext.recipe.relations import RelationSettings
+    from iconotext.train.prepare import Report
     from iconotext.train.relations.data import RelationData
     from iconotext.types import FloatMatrix
 
@@ -123,7 +123,7 @@ def unseen_logits(
     data: RelationData,
     parts: NDArray[np.int64],
     settings: RelationSettings,
-    report_done: Callable[[int], None],
+    report: Report,
 ) -> FloatMatrix:
     """(N, R) log-odds of every pair by regressions fitted to the other parts; not calibrated."""
     logits = np.zeros_like(data.answers)
@@ -132,7 +132,7 @@ def unseen_logits(
         training, held_out = parts != part, parts == part
         arrays = fit_text(layers[training], texts[training].tolist(), data.answers[training], settings)
         logits[held_out] = text_logits(arrays, layers[held_out], texts[held_out].tolist())
-        report_done(part + 1)
+        report("fold", part + 1)
     return logits
 
 

@@ -1,9 +1,9 @@
-"""Trains a relation model with ``train_relations``, as ``iconotext train relations --corpus clue.jsonl`` does."""
+"""Trains a relation model, as ``iconotext train relations --corpus clue.jsonl`` does."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from iconotext.recipe.relations import RelationRecipe, RelationSettings, is_rela
 from iconotext.relations import RELATIONS
 from iconotext.system.files import locked, reporting_full_disk, write_text
 from iconotext.train.checkpoint import BUSY, LOCK, same_recipe
+from iconotext.train.prepare import Report, no_report
 from iconotext.train.relations.data import RelationData, folds_of, groups_of, read_relation_data
 from iconotext.train.relations.fit import (
     ImageOffsets,
@@ -41,9 +42,6 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 
-Progress = Callable[[str, int], None]
-"""A function that is called with the current task, and the amount that is done."""
-
 LEAST_IMAGES = 50
 """Smallest number of unlabelled images from which offsets are learned."""
 
@@ -57,7 +55,7 @@ def train_relations(
     folder: Path,
     *,
     cache: FeatureCache | None = None,
-    report: Progress | None = None,
+    report: Report = no_report,
 ) -> Path:
     """Train a relation model into a folder, and return it; the same recipe and corpora give the same model.
 
@@ -82,7 +80,6 @@ def train_relations(
         FeatureError: A backbone is missing.
         TrainingError: Another process trains in the folder.
     """
-    progress: Progress = report or (lambda task, done: None)
     settings = recipe.relations
     if is_trained(folder, recipe):
         return folder
@@ -99,7 +96,7 @@ def train_relations(
         backbone = cached_image(backbone, cache)
     with reporting_full_disk(folder), locked(folder / LOCK, BUSY, TrainingError):
         if not is_trained(folder, recipe):  # another process may have finished it meanwhile
-            write_model(folder, recipe, *_trained(data, parts, settings, reader, backbone, progress))
+            write_model(folder, recipe, *_trained(data, parts, settings, reader, backbone, report))
     (folder / LOCK).unlink(missing_ok=True)
     return folder
 
@@ -120,19 +117,19 @@ def _trained(
     settings: RelationSettings,
     reader: LayerMeans,
     backbone: ImageBackbone,
-    progress: Progress,
+    report: Report,
 ) -> tuple[RelationWeights, dict[str, Any]]:
     """Train the weights, and return them with their part of ``metrics.json``."""
-    progress("reading texts", 0)
+    report("reading texts", 0)
     layers = reader.encode(data.texts)
-    unseen = unseen_logits(layers, data, parts, settings, lambda done: progress("fold", done))
+    unseen = unseen_logits(layers, data, parts, settings, report)
     judged = cross_calibrated(unseen, data.answers, parts)
-    progress("final model", 0)
+    report("final model", 0)
     arrays = calibrated(fit_text(layers, data.texts, data.answers, settings), unseen, data.answers)
     nothing = np.zeros((backbone.dim, len(data.relations)), np.float32)
     of_text = {**arrays, "image": nothing, "image_bias": np.zeros_like(arrays["bias"])}
     weights = RelationWeights(data.relations, of_text, {"text": reader.name, "image": backbone.name})
-    progress("pictures", 0)
+    report("pictures", 0)
     learned, count, offsets = _offsets(data, parts, judged, backbone, RelationModel("", weights, reader), settings)
     images: dict[str, Any] = {"learned_from": learned, "count": count}
     if offsets is not None:
