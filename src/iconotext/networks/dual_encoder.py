@@ -1,8 +1,4 @@
-"""The text tower and the image tower of a dual encoder (CLIP, SigLIP), as PyTorch modules that can be trained.
-
-``TextTower`` and ``ImageTower`` encode token ids and pixels. ``save_dual_encoder`` writes trained towers in the format
-of Hugging Face transformers, so that other programs can read them.
-"""
+"""The text tower and the image tower of a dual encoder (CLIP, SigLIP), as PyTorch modules that can be trained."""
 
 from __future__ import annotations
 
@@ -120,7 +116,7 @@ class ImageTower(nn.Module):
 def save_dual_encoder(target: Path, name: str, weights: Mapping[str, Tensor]) -> None:
     """Write a dual encoder with its trained towers in the format of transformers, with tokenizer and image processor.
 
-    The folder appears only when it is complete.
+    So other programs can read it. The folder appears only when it is complete.
 
     Args:
         target: The folder to write; existing contents are replaced.

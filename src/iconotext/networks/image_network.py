@@ -1,8 +1,4 @@
-"""An image network that is trained as a whole, from pixels to the joint space (Hessel 2019, supplement §2).
-
-``ImageNetwork`` is the network in training, ``trained_network`` the same network as an image backbone. ``augmented``
-prepares the pixels for training, ``middle`` those for validation and linking; or ``resized`` prepares both.
-"""
+"""An image network that is trained as a whole, from pixels to the joint space (Hessel 2019, supplement §2)."""
 
 from __future__ import annotations
 
@@ -115,14 +111,14 @@ def trained_network(network: ImageNetwork, name: str, dim: int) -> ImageBackbone
 
 def middle(image: Pillow.Image) -> NDArray[np.uint8]:
     """Cut the middle out of an RGB picture, for validation and linking: (224, 224, 3) of 256 x 256."""
-    return _cut(_squash(image), (WHOLE - SIDE) // 2, (WHOLE - SIDE) // 2)
+    return _cut(_squashed(image, WHOLE), (WHOLE - SIDE) // 2, (WHOLE - SIDE) // 2)
 
 
 def augmented(image: Pillow.Image, rng: np.random.Generator) -> NDArray[np.uint8]:
     """Cut a random part out of an RGB picture for training: (224, 224, 3), rotated by up to 20°, sometimes mirrored."""
     mirror, angle = rng.random() < 0.5, float(rng.uniform(-TURN, TURN))
     left, top = (int(corner) for corner in rng.integers(0, WHOLE - SIDE + 1, 2))
-    whole = _squash(image)
+    whole = _squashed(image, WHOLE)
     if mirror:
         whole = whole.transpose(Transpose.FLIP_LEFT_RIGHT)
     return _cut(whole.rotate(angle, Resampling.BILINEAR), left, top)
@@ -130,11 +126,11 @@ def augmented(image: Pillow.Image, rng: np.random.Generator) -> NDArray[np.uint8
 
 def resized(image: Pillow.Image) -> NDArray[np.uint8]:
     """Resize an RGB picture to (224, 224, 3), whatever its proportions: all of it is seen (Alikhani 2021)."""
-    return np.asarray(image.resize((SIDE, SIDE), Resampling.BICUBIC, reducing_gap=2.0))
+    return np.asarray(_squashed(image, SIDE))
 
 
-def _squash(image: Pillow.Image) -> Pillow.Image:
-    return image.resize((WHOLE, WHOLE), Resampling.BICUBIC, reducing_gap=2.0)
+def _squashed(image: Pillow.Image, side: int) -> Pillow.Image:
+    return image.resize((side, side), Resampling.BICUBIC, reducing_gap=2.0)
 
 
 def _cut(whole: Pillow.Image, left: int, top: int) -> NDArray[np.uint8]:

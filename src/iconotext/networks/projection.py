@@ -1,17 +1,11 @@
-"""The projections from features to the joint space, as PyTorch modules: ``Projection`` and ``Identity``.
-
-``iconotext.networks.int8`` computes the output of a trained ``Projection`` without PyTorch.
-"""
+"""The projections from features to the joint space, as PyTorch modules; ``networks.int8`` does without PyTorch."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from torch import Tensor, nn
 from torch.nn import functional
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 
 class Projection(nn.Module):

@@ -1,4 +1,4 @@
-"""Sentence encoders that read words one after the other: ``WordEncoder`` (GRU) and ``WordLSTM``.
+"""Sentence encoders that read words one after the other: GRU and LSTM.
 
 On a CPU nearly all of the training time is spent in the GRU, so ``final_states`` computes it without padding and with
 few large matrix products. PyTorch's GRU, given packed sentences, adds a (3H, H) gradient of the recurrent weights for
@@ -19,7 +19,7 @@ BATCH = 1024
 
 
 def final_states(words: Tensor, rows: Tensor, lengths: Tensor, gru: nn.GRU) -> Tensor:
-    """Compute the state of a GRU after the last word of each sentence .
+    """Compute the state of a GRU after the last word of each sentence.
 
     The GRU is that of torch.nn.GRU: unlike that of Cho et al. 2014, its reset gate acts behind the matrix product.
 

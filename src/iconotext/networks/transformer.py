@@ -1,8 +1,4 @@
-"""Transformers for words (``WordTransformer``) and for regions of images (``RegionEncoder``), as in Li 2021.
-
-Both use ``Transformer``, which reads sequences of different lengths without padding. ``RegionBatch`` is the input of
-``RegionEncoder``.
-"""
+"""Transformers for words and for regions of images, as in Li 2021, which read sequences without padding."""
 
 from __future__ import annotations
 
@@ -168,11 +164,6 @@ class RegionBatch:
         moved = (tensor.to(device, non_blocking=non_blocking) for tensor in (self.features, self.counts, self.concepts))
         return RegionBatch(*moved)
 
-    def ascending(self) -> tuple[RegionBatch, Tensor]:
-        """Return the images sorted by their number of regions, and the (M,) numbers that they had before."""
-        order, places = by_length(self.counts, len(self.features))
-        return RegionBatch(self.features[places], self.counts[order], self.concepts[places]), order
-
 
 class RegionEncoder(nn.Module):
     """Turns the regions of images, with their concepts, into unit vectors (Li 2021, Eq. 8-10).
@@ -225,7 +216,8 @@ class RegionEncoder(nn.Module):
         Returns:
             (M, dim) unit vectors.
         """
-        images, order = images.ascending()
+        order, places = by_length(images.counts, len(images.features))
+        images = RegionBatch(images.features[places], images.counts[order], images.concepts[places])
         segments = self.segment_norm(self.segment.weight)
         tokens = (self.region_norm(self.region(images.features)) + segments[0]) / 2
         counts = images.counts

@@ -1,8 +1,4 @@
-"""The contrastive objectives, which compare a document with negatives: ``hinge``, ``softmax`` and ``logistic``.
-
-``sample_negatives`` and ``draw_single_pairs`` draw their inputs; ``loss_without_information`` is the loss if all
-similarities are equal.
-"""
+"""The contrastive objectives, which compare a document with negatives: hinge, softmax and logistic."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """The objectives that look into a document, and so need sets of sentences and images.
 
-``intra_document`` and ``draw_members``, which draws sub-documents, are those of Li 2021. ``posterior`` (learning from
-captions, layout and references) is ours.
+Those of Li 2021, and ``posterior`` (learning from captions, layout and references), which is ours.
 """
 
 from __future__ import annotations

@@ -9,9 +9,7 @@ from typing import Literal
 from pydantic import Field
 
 from iconotext.errors import SettingError
-from iconotext.recipe.settings import (
-    Settings,
-)
+from iconotext.recipe.settings import Settings
 from iconotext.recipe.toml import read_recipe, read_toml, shipped_recipes
 
 TABLE = "relations"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
@@ -65,19 +65,7 @@ def wrong_value(problem: Mapping[str, Any]) -> str:
     return f"{message[0].lower() + message[1:]}, not {value!r}{near}"
 
 
-Tables = Sequence[type[Settings]]
-
-
-class ErrorLocation(NamedTuple):
-    """The place of an error in a recipe."""
-
-    keys: tuple[str, ...]
-    holder: type[Settings]
-    kind: str | None
-    tables: Tables
-
-
-def tables_of(annotation: Any) -> Tables:
+def tables_of(annotation: Any) -> list[type[Settings]]:
     """Return the table of a setting's type, or the tables of which it is one; empty for plain values."""
     return [
         item for item in (annotation, *get_args(annotation)) if isinstance(item, type) and issubclass(item, Settings)
@@ -97,21 +85,6 @@ def setting_type(root: type[Settings], keys: Sequence[str]) -> Any:
             (table.model_fields[key].annotation for table in tables_of(annotation) if key in table.model_fields), Any
         )
     return annotation
-
-
-def error_location(root: type[Settings], location: Sequence[int | str]) -> ErrorLocation:
-    """Return the place in an error of pydantic, without the kinds of tables and values in it."""
-    keys: list[str] = []
-    holder, kind, tables = root, None, tables_of(root)
-    for part in location:
-        if len(tables) > 1:
-            kind = str(part)
-            tables = [table for table in tables if kind_of(table) == kind]
-        elif tables:
-            holder = tables[0]
-            keys.append(str(part))
-            tables = tables_of(holder.model_fields[str(part)].annotation) if part in holder.model_fields else []
-    return ErrorLocation(tuple(keys), holder, kind, tables)
 
 
 Kind = TypeVar("Kind", bound=Settings)
@@ -250,28 +223,38 @@ def _validated(kind: type[Kind], values: Mapping[str, Any], source: str, origin:
     except ValidationError as error:
         problems = []
         for entry in error.errors():
-            place = error_location(kind, entry["loc"])
-            key = ".".join((*place.keys, "kind") if entry["type"] == "union_tag_invalid" else place.keys)
+            key, message = _explained(kind, entry)
             below = [override for name, override in origin.items() if name.startswith(f"{key}.")]
             where = origin.get(key) or (below[0] if below and entry["type"] == "extra_forbidden" else source)
-            problems.append(f"{where}: {key or 'recipe'}: {_explain(entry, place)}")
+            problems.append(f"{where}: {key or 'recipe'}: {message}")
         raise SettingError("; ".join(dict.fromkeys(problems))) from error
 
 
-def _explain(problem: Mapping[str, Any], place: ErrorLocation) -> str:
-    if problem["type"] == "extra_forbidden":
-        fields = place.holder.model_fields
-        above = "".join(f"{key}." for key in place.keys[:-1])
-        near = did_you_mean(place.keys[-1], fields).replace("mean ", f"mean {above}")
-        return f"no such key{f' for kind {place.kind}' if place.kind else ''}{there_are(near, fields)}"
-    if problem["type"] in ("model_type", "model_attributes_type"):
-        keys = dict.fromkeys(key for table in place.tables for key in table.model_fields)
-        return f"a table is needed, not {problem['input']!r}; its keys are {', '.join(keys)}"
-    if problem["type"] == "union_tag_invalid":
-        *most, last = map(repr, map(kind_of, place.tables))
-        value = problem["input"]["kind"]
-        near = did_you_mean(str(value), map(kind_of, place.tables))
-        return f"must be {', '.join(most)} or {last}, not {value!r}{near}"
-    if problem["type"] == "missing":
-        return "is missing"
-    return wrong_value(problem)
+def _explained(root: type[Settings], problem: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the dotted key that an entry of pydantic's ``errors()`` is about, and what is wrong."""
+    keys: list[str] = []
+    holder, kind, tables = root, "", tables_of(root)
+    for part in problem["loc"]:
+        if len(tables) > 1:  # pydantic names the kind of a table between its key and that of the setting
+            kind = str(part)
+            tables = [table for table in tables if kind_of(table) == kind]
+        elif tables:  # below a plain value, pydantic names its types
+            holder = tables[0]
+            keys.append(str(part))
+            tables = tables_of(holder.model_fields[str(part)].annotation) if part in holder.model_fields else []
+    key, value = ".".join(keys), problem["input"]
+    match problem["type"]:
+        case "extra_forbidden":
+            near = did_you_mean(keys[-1], holder.model_fields).replace("mean ", f"mean {key.removesuffix(keys[-1])}")
+            of_kind = f" for kind {kind}" if kind else ""
+            return key, f"no such key{of_kind}{there_are(near, holder.model_fields)}"
+        case "model_type" | "model_attributes_type":
+            names = dict.fromkeys(name for table in tables for name in table.model_fields)
+            return key, f"a table is needed, not {value!r}; its keys are {', '.join(names)}"
+        case "union_tag_invalid":
+            *most, last = map(repr, map(kind_of, tables))
+            near = did_you_mean(str(value["kind"]), map(kind_of, tables))
+            return f"{key}.kind", f"must be {', '.join(most)} or {last}, not {value['kind']!r}{near}"
+        case "missing":
+            return key, "is missing"
+    return key, wrong_value(problem)

@@ -1,8 +1,4 @@
-"""The positions of a batch's sets in the matrix of all sentences against all images.
-
-``axis_of`` makes an ``Axis``, one side of the matrix; ``Cells`` are chosen cells, which ``weighted_sum`` adds up.
-``number_of_links`` bounds the links of each pair of sets.
-"""
+"""The positions of a batch's sets in the matrix of all sentences against all images, and weighted sums of its cells."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
 """The similarity of a whole set of sentences and a whole set of images: the functions of Hessel 2019, §3.2.
 
-``set_similarities`` computes them for a batch at once: from one matrix of every sentence against every image, the
-similarity of every document's sentences with every document's images. ``own_similarities`` compares documents only with
-themselves, ``negative_similarities`` uses their least likely links. Each similarity chooses cells of the matrix and
-weights; see ``similarity.cells``.
+Each similarity chooses cells of the matrix of every sentence against every image, and their weights; see
+``similarity.cells``.
 """
 
 from __future__ import annotations
@@ -23,16 +21,7 @@ from torch import Tensor
 from iconotext.errors import ShapeError
 from iconotext.similarity import SIMILARITIES
 from iconotext.similarity.assignment import Links
-from iconotext.similarity.cells import (
-    Axis,
-    Cells,
-    Group,
-    LinkBound,
-    axis_of,
-    joined,
-    number_of_links,
-    weighted_sum,
-)
+from iconotext.similarity.cells import Axis, Cells, Group, LinkBound, axis_of, joined, number_of_links, weighted_sum
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,11 +90,6 @@ def training_step(
     return losses.detach()
 
 
-def has_gradient(model: JointModel) -> bool:
-    """Tell whether any weight had a gradient other than 0 in the last step."""
-    return any(p.grad is not None and bool(p.grad.any()) for p in model.parameters())
-
-
 class Start(NamedTuple):
     """The model before its first step, with the sizes of its inputs and its words."""
 
@@ -327,7 +322,8 @@ def _steps(training: Training, before: float) -> tuple[int, float]:
         if not math.isfinite(loss):
             raise TrainingError(f"the loss of epoch {epoch + 1}, step {step + 1} is {loss}")
         progress.step, progress.total, progress.count = step + 1, progress.total + loss, progress.count + len(losses)
-        progress.no_gradient += not has_gradient(training.model)
+        # Gradients stay until the next step: a step without any shows that nothing is learned, see ``collapse.died``.
+        progress.no_gradient += not any(p.grad is not None and bool(p.grad.any()) for p in training.model.parameters())
         if training.watcher:
             training.watcher.step(epoch + 1, step + 1, steps, loss / len(losses))
         if training.main and time.perf_counter() - saved >= SAVE_EVERY:

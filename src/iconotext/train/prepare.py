@@ -40,15 +40,7 @@ from iconotext.train.feature_writers import (
     image_writer,
     sentence_writer,
 )
-from iconotext.train.prepared import (
-    META,
-    SPLITS,
-    UNDIVIDED,
-    Prepared,
-    offsets_of,
-    open_prepared,
-    save_documents,
-)
+from iconotext.train.prepared import META, SPLITS, UNDIVIDED, Prepared, offsets_of, open_prepared, save_documents
 from iconotext.train.start import check_concepts, start_vocabulary
 from iconotext.types import Document
 

@@ -85,7 +85,12 @@ def train_relations(
         return folder
     require("train", "torch", "scipy", purpose="training")
     data = read_relation_data(corpora, settings.splits)
-    _check_silent(settings, data)
+    names = list(dict.fromkeys((*(relation.name for relation in RELATIONS), *data.relations)))
+    unknown = [name for name in settings.picture_silent if name not in names]
+    if unknown:
+        raise SettingError(
+            f"relations.picture_silent: {', '.join(unknown)}: no such relation; there are {', '.join(names)}"
+        )
     groups = groups_of(data.texts, data.images)
     if len(np.unique(groups)) < settings.folds:
         raise CorpusError(f"{len(np.unique(groups))} texts and pictures are too few for {settings.folds} folds")
@@ -99,16 +104,6 @@ def train_relations(
             write_model(folder, recipe, *_trained(data, parts, settings, reader, backbone, report))
     (folder / LOCK).unlink(missing_ok=True)
     return folder
-
-
-def _check_silent(settings: RelationSettings, data: RelationData) -> None:
-    """Raise ``SettingError`` unless ``picture_silent`` names relations of the papers or of the corpora."""
-    names = list(dict.fromkeys((*(relation.name for relation in RELATIONS), *data.relations)))
-    unknown = [name for name in settings.picture_silent if name not in names]
-    if unknown:
-        raise SettingError(
-            f"relations.picture_silent: {', '.join(unknown)}: no such relation; there are {', '.join(names)}"
-        )
 
 
 def _trained(
