@@ -13,7 +13,13 @@ def corpus(tmp_path_factory) -> Path:
     return write_synthetic(tmp_path_factory.mktemp("synthetic"))
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="session")
+def large(tmp_path_factory) -> Path:
+    return write_synthetic(tmp_path_factory.mktemp("large"), 200)
+
+
+# Of modules, so that what their fixtures train is the same to the last bit as what their tests train.
+@pytest.fixture(autouse=True, scope="module")
 def _one_thread():
     before = torch.get_num_threads()
     torch.set_num_threads(1)

@@ -1,6 +1,5 @@
 """Models that tell relations: the variants of Alikhani 2021, and the same module on other encoders."""
 
-import csv
 import json
 
 import numpy as np
@@ -15,7 +14,6 @@ from iconotext.evaluate.metrics import average_precision
 from iconotext.evaluate.retrieval import ranks_of
 from iconotext.recipe import load_recipe
 from iconotext.train import loop
-from iconotext.train import loop as step_module
 from iconotext.train import validate as pair_scores
 from iconotext.train.batches import epoch_batches, load_batch
 from iconotext.train.loop import new_model
@@ -24,7 +22,7 @@ from iconotext.train.prepare import prepare
 from iconotext.train.prepared import TrainingSentences, learned_relations
 from iconotext.train.run import train
 from iconotext.train.validate import Validation, validate, validation_median_rank
-from tests.support.training import DIM, write_pairs
+from tests.support.training import DIM, log_of, metrics_of, weights_of, write_pairs
 
 SMALL = ("features.image=features.npy", "dim=16", "text.word_dim=12", "training.epochs=8", "training.batch=16",
          "training.learning_rate=0.01")  # fmt: skip
@@ -60,12 +58,7 @@ def corpus(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def trained(corpus, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("models") / "cmcm"
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)  # as in the tests themselves, so that what they train is the same to the last bit
-    train(recipe(), [corpus], folder)
-    torch.set_num_threads(before)
-    return folder
+    return train(recipe(), [corpus], tmp_path_factory.mktemp("models") / "cmcm")
 
 
 def test_labels_come_in_the_published_order_and_unanswered_ones_are_unknown(corpus, tmp_path):
@@ -121,9 +114,8 @@ def test_the_loss_of_a_batch_is_the_hinge_of_equation_1_and_the_weighted_cross_e
 def test_a_trained_model_finds_pictures_and_tells_relations(corpus, trained, tmp_path):
     stored = load_model(trained)
     assert stored.relations == ["Visible", "Action", "Story", "Meta"]
-    metrics = json.loads((trained / "metrics.json").read_text())
-    history = (trained / "log.csv").read_text().splitlines()
-    ranks = [float(row["validation_median_rank"]) for row in csv.DictReader(history)]
+    metrics = metrics_of(trained)
+    ranks = [float(row["validation_median_rank"]) for row in log_of(trained)]
     assert metrics["validation_median_rank"] == min(ranks)
     assert metrics["best_epoch"] == ranks.index(min(ranks)) + 1  # the first of equal ones
     assert min(ranks) <= 4  # of 32, where chance is 16.5; some pictures show the same
@@ -197,7 +189,7 @@ def test_word_vectors_are_trained_on_the_training_texts(corpus, tmp_path):
         (
             ['objective.relations=["Irrelevant"]'],
             True,
-            "the relation Irrelevant; labelled are Visible, Action, Story, Meta",
+            "relation Irrelevant; labelled are Visible, Action, Story, Meta",
         ),
         ([], False, "label of any relation"),
     ],
@@ -250,7 +242,7 @@ def test_the_median_rank_chooses_the_epoch_and_not_the_loss(corpus, tmp_path, mo
     monkeypatch.setattr(loop, "validate", lambda *_: Validation(next(losses), None, None, 0.5))
     monkeypatch.setattr(loop, "validation_median_rank", lambda *_: next(ranks))
     train(recipe("base", "training.epochs=4"), [corpus], tmp_path / "model")
-    metrics = json.loads((tmp_path / "model" / "metrics.json").read_text())
+    metrics = metrics_of(tmp_path / "model")
     assert (metrics["best_epoch"], metrics["validation_loss"], metrics["validation_median_rank"]) == (2, 2.0, 4.0)
 
 
@@ -311,18 +303,10 @@ def test_documents_of_several_sentences_beside_labelled_pairs_take_their_own_pla
     assert losses[singles].numpy() == pytest.approx(coherence_losses(model, alone, own).numpy(), rel=1e-4)
 
 
-def weights(folder):
-    return load_model(folder).model.state_dict()
-
-
-def same(first, second) -> bool:
-    return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
-
-
 @pytest.mark.kill
 def test_killed_in_an_epoch_it_ends_with_the_same_model_statistics_of_batch_norms_included(corpus, trained, tmp_path,
                                                                                           monkeypatch):  # fmt: skip
-    real, steps = step_module.training_step, []
+    real, steps = loop.training_step, []
 
     def killed(*arguments, **named):
         steps.append(named["step"])
@@ -338,15 +322,15 @@ def test_killed_in_an_epoch_it_ends_with_the_same_model_statistics_of_batch_norm
     word2vec = "iconotext.features.word_vectors.train_word2vec"
     monkeypatch.setattr(word2vec, lambda *_, **__: pytest.fail("word vectors come from the checkpoint"))
     train(recipe(), [corpus], tmp_path / "cmcm")
-    assert same(weights(tmp_path / "cmcm"), weights(trained))
-    assert "text.norm.running_var" in weights(trained)
+    assert weights_of(tmp_path / "cmcm") == weights_of(trained)
+    assert "text.norm.running_var" in load_model(trained).arrays
 
 
 @pytest.mark.training
 def test_two_processes_and_bf16_train_it_too(corpus, tmp_path):
     settings = ("training.epochs=2", "training.devices=2", "training.precision=bf16")
     train(recipe("cmcm", *settings), [corpus], tmp_path / "model")
-    assert all(tensor.isfinite().all() for tensor in weights(tmp_path / "model").values())
+    assert all(np.isfinite(array).all() for array in load_model(tmp_path / "model").arrays.values())
 
 
 @pytest.mark.slow
@@ -367,7 +351,7 @@ def test_a_model_to_start_from_hands_on_what_it_knows_of_relations(corpus, train
 def test_card_and_figures_say_what_pairs_are_worth(tmp_path):
     path = changed_pairs(tmp_path, lambda rows: [row.update(links=[[0, 0]]) for row in rows])
     train(recipe("cmcm", "training.epochs=2"), [path], tmp_path / "model")
-    metrics = json.loads((tmp_path / "model" / "metrics.json").read_text())
+    metrics = metrics_of(tmp_path / "model")
     assert metrics["relations"] == ["Visible", "Action", "Story", "Meta"]
     test = metrics["test"]
     assert (test["pairs"], test["pool"], list(test["average_precision"])) == (32, 32, metrics["relations"])

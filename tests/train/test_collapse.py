@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import json
-
 import pytest
 import torch
 
@@ -17,7 +14,7 @@ from iconotext.train.collapse import collapse_of, has_ended, wants_remedy
 from iconotext.train.loss import batch_loss, no_information_losses
 from iconotext.train.prepare import prepare
 from iconotext.train.run import finished
-from tests.support.training import Stop, StopAt, small_recipe, write_synthetic
+from tests.support.training import Stop, StopAt, log_of, metrics_of, small_recipe, weights_of
 
 
 def row(loss, nothing=0.4, still=0.0, positive=0.5, train=0.45):
@@ -118,22 +115,17 @@ DYING = {
 }
 
 
-@pytest.fixture(scope="module")
-def large(tmp_path_factory):
-    return write_synthetic(tmp_path_factory.mktemp("large"), 200)
-
-
 def test_a_run_that_dies_is_stopped_told_and_never_counts_as_a_success(large, tmp_path):
     recipe = small_recipe(seed=2, **DYING)
     for _ in range(2):  # the second time it is there already
         with pytest.raises(CollapseError, match=r"collapsed in epoch \d+: .*no gradient.*links = .exactly."):
             train(recipe, [large], tmp_path / "model", prepared=large.parent / "prepared")
-    metrics = json.loads((tmp_path / "model/metrics.json").read_text())
+    metrics = metrics_of(tmp_path / "model")
     assert finished(tmp_path / "model")
     assert metrics["epochs"] == metrics["collapse"]["epoch"] < 12
     assert metrics["no_information"] == pytest.approx(0.4)
     assert "Note: training collapsed" in (tmp_path / "model/README.md").read_text()
-    last = list(csv.DictReader((tmp_path / "model/log.csv").read_text().splitlines()))[-1]
+    last = log_of(tmp_path / "model")[-1]
     assert float(last["validation_loss"]) == pytest.approx(float(last["no_information"]))
     assert float(last["no_gradient"]) > 0.5
     assert float(last["positive_cosines"]) == 0
@@ -144,7 +136,7 @@ def test_the_remedy_begins_again_and_is_the_same_after_an_interruption(large, tm
     recipe = small_recipe(seed=0, objective={"remedy_epochs": 4}, **DYING)
     arrays = large.parent / "prepared"
     train(recipe, [large], tmp_path / "whole", prepared=arrays)
-    metrics = json.loads((tmp_path / "whole/metrics.json").read_text())
+    metrics = metrics_of(tmp_path / "whole")
     assert metrics["began_again_after"] < 12
     assert metrics["epochs"] == 12
     assert metrics["test"]["auc"] > 0.9
@@ -152,5 +144,4 @@ def test_the_remedy_begins_again_and_is_the_same_after_an_interruption(large, tm
     with pytest.raises(Stop):
         train(recipe, [large], tmp_path / "stopped", prepared=arrays, watcher=StopAt(7, 2))
     train(recipe, [large], tmp_path / "stopped", prepared=arrays)
-    weights = [(tmp_path / name / "weights.safetensors").read_bytes() for name in ("whole", "stopped")]
-    assert weights[0] == weights[1]
+    assert weights_of(tmp_path / "whole") == weights_of(tmp_path / "stopped")

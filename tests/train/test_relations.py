@@ -61,17 +61,9 @@ def test_reading_keeps_answers_and_puts_relations_first(tmp_path):
 
 def test_pictures_without_labels_come_with_what_is_written_about_them(tmp_path, picture):
     picture("a.png", seed=1)
-    rows = [
-        {
-            "id": "d",
-            "sentences": ["It sleeps.", "Taxes rise."],
-            "images": ["a.png", "gone.png"],
-            "links": [[0, 0], [1, 1]],
-            "captions": ["A cat", None],
-            "alts": ["A cat", None],
-        }
-    ]
-    data = read_relation_data([labelled(tmp_path, 2), write(tmp_path / "d.jsonl", rows)])
+    row = {"id": "d", "sentences": ["It sleeps.", "Taxes rise."], "images": ["a.png", "gone.png"]}
+    row |= {"links": [[0, 0], [1, 1]], "captions": ["A cat", None], "alts": ["A cat", None]}
+    data = read_relation_data([labelled(tmp_path, 2), write(tmp_path / "d.jsonl", [row])])
     found = [(each.image.source, each.texts, each.source) for each in data.described]
     assert found == [("a.png", ("It sleeps.", "A cat"), 1)]
 
@@ -183,27 +175,17 @@ def test_a_folder_with_another_model_is_left_as_it_is(tmp_path):
     assert is_trained(model, recipe)
 
 
-@pytest.mark.parametrize("missing", [(), ("metrics.json",), ("weights.safetensors", "metrics.json")])
-def test_a_folder_of_a_retrieval_model_is_refused(tmp_path, missing):
-    folder = tmp_path / "retrieval"
-    folder.mkdir()
-    text = dump_recipe(load_recipe("default"))
-    for name in {"recipe.toml", "weights.safetensors", "metrics.json"} - set(missing):
-        (folder / name).write_text(text)
-    before = contents(folder)
-    with pytest.raises(
-        SettingError, match=r"recipe\.toml in it does not belong to a relation model; name another folder"
-    ):
-        train_relations(load_relation_recipe("relations", SMALL), [labelled(tmp_path)], folder)
-    assert contents(folder) == before
-
-
-@pytest.mark.parametrize("name", ["weights.safetensors", "metrics.json"])
-def test_files_of_which_nothing_says_what_they_are_are_left_alone(tmp_path, name):
+@pytest.mark.parametrize("names", ["recipe weights metrics", "recipe weights", "recipe", "weights", "metrics"])
+def test_a_folder_of_another_kind_of_model_or_of_files_that_say_nothing_is_left_alone(tmp_path, names):
+    files = {"recipe": "recipe.toml", "weights": "weights.safetensors", "metrics": "metrics.json"}
     (tmp_path / "m").mkdir()
-    (tmp_path / "m" / name).write_text("{}")
-    with pytest.raises(SettingError, match=f"{name} in it does not belong to a relation model"):
+    for name in names.split():
+        (tmp_path / "m" / files[name]).write_text(dump_recipe(load_recipe("default")))
+    before = contents(tmp_path / "m")
+    first = files[names.split()[0]]
+    with pytest.raises(SettingError, match=f"{first} in it does not belong to a relation model; name another folder"):
         train_relations(load_relation_recipe("relations", SMALL), [labelled(tmp_path)], tmp_path / "m")
+    assert contents(tmp_path / "m") == before
 
 
 @pytest.mark.training
@@ -260,11 +242,8 @@ def test_splits_are_all_read_unless_some_are_named(tmp_path):
 
 
 def test_relations_of_other_names_are_relations_too(tmp_path):
-    rows = [
-        pair(0, "a", "a.png", Irony=True, Visible=None),
-        pair(1, "b", "b.png", Visible=False, Allusion=None),
-        pair(2, "c", "c.png", Metaphor=True),
-    ]
+    answers = ({"Irony": True, "Visible": None}, {"Visible": False, "Allusion": None}, {"Metaphor": True})
+    rows = [pair(n, f"text {n}", f"{n}.png", **given) for n, given in enumerate(answers)]
     data = read_relation_data([write(tmp_path / "own.jsonl", rows)])
     assert data.relations == ("Visible", "Irony", "Metaphor")  # nobody answered Allusion
     nan = np.nan
@@ -292,9 +271,8 @@ def test_a_silent_relation_that_does_not_exist_is_told(tmp_path):
 def test_labelled_pictures_that_are_there_are_learned_from(tmp_path, picture):
     for number in range(12):
         picture(f"{number}.png", seed=number % 2, size=(40, 40))
-    train_relations(
-        load_relation_recipe("relations", [*SMALL, "relations.picture_labels=10"]), [labelled(tmp_path)], tmp_path / "m"
-    )
+    recipe = load_relation_recipe("relations", [*SMALL, "relations.picture_labels=10"])
+    train_relations(recipe, [labelled(tmp_path)], tmp_path / "m")
     told = json.loads((tmp_path / "m/metrics.json").read_text())["pictures"]
     assert (told["learned_from"], told["count"]) == ("labels", 12)
     assert told["held_out"]["Subjective"]["pairs"] == 12
@@ -336,9 +314,8 @@ def test_offsets_that_make_unseen_pictures_worse_are_dropped():
     chance = np.random.default_rng(0)
     pooled = chance.normal(size=(60, 40)).astype(np.float32)
     text = chance.normal(size=(60, 3)).astype(np.float32)
-    answers = (text > 0).astype(
-        np.float32
-    )  # the text says it all; pictures are noise, which a free fit learns by heart
+    # The text says it all; pictures are noise, which a free fit learns by heart.
+    answers = (text > 0).astype(np.float32)
     answers[:, 1] = pooled[:, 0] > 0  # the picture says it all
     answers[:, 2] = np.nan
     answers[:9, 2] = 0  # nobody can know
@@ -359,14 +336,12 @@ def test_held_out_pictures_are_judged_by_what_other_parts_say():
     answers = ((pooled[:, 0] > 0) == (parts == 0)).astype(np.float32)[:, None]
     text = answers / 10
     side = from_labels(pooled, answers, text, parts, 10.0)
-    assert side.figures["held_out"][0] == pytest.approx(
-        {"pairs": 80, "text": 1, "text_and_image": 0.5}
-    )  # with the picture every no stands before every yes
+    # With the picture every no stands before every yes.
+    assert side.figures["held_out"][0] == pytest.approx({"pairs": 80, "text": 1, "text_and_image": 0.5})
     assert side.figures["kept"] == [False]
     alone = from_labels(pooled, answers, np.zeros((80, 1), np.float32), np.zeros(80, np.int64), 1e-3)
-    assert (
-        alone.figures["held_out"][0]["text"] == alone.figures["held_out"][0]["text_and_image"]
-    )  # nothing to learn from
+    figures = alone.figures["held_out"][0]
+    assert figures["text"] == figures["text_and_image"]  # nothing to learn from
 
 
 def test_offsets_from_texts_are_half_of_what_is_foretold_and_nothing_where_there_is_nothing():
@@ -393,33 +368,20 @@ def test_a_recipe_with_the_table_is_known_and_its_errors_are_told(tmp_path):
     assert not is_relation_recipe("default")
     assert not is_relation_recipe(tmp_path / "none.toml")
     assert load_relation_recipe("relations", ["relations.folds=7", "name=mine"]).relations.folds == 7
-    with pytest.raises(SettingError, match=r"relations\.folds: must be greater"):
-        load_relation_recipe("relations", ["relations.folds=0"])
-    with pytest.raises(SettingError, match=r"other\.key=1"):
-        load_relation_recipe("relations", ["other.key=1"])
     some = load_relation_recipe("relations", ['relations.splits=["train", "test"]'])
     assert some.relations.splits == ["train", "test"]
-    for value in ('["all"]', "[]"):
-        with pytest.raises(SettingError, match=r"relations\.splits"):
-            load_relation_recipe("relations", [f"relations.splits={value}"])
-    for key, value in (("picture_silent", "Irrelevant"), ("splits", '"train"')):
-        word = value.strip('"')
-        told = rf"relations\.{key}={value}: relations\.{key}: must be a list, not '{word}'"
-        with pytest.raises(SettingError, match=told):
-            load_relation_recipe("relations", [f"relations.{key}={value}"])
+    for setting, message in {
+        "other.key=1": r"other\.key=1",
+        'splits=["all"]': r"relations\.splits",
+        "splits=[]": r"relations\.splits",
+        'splits="train"': r'splits="train": relations\.splits: must be a list, not \'train\'',
+        "picture_silent=Irrelevant": r"relations\.picture_silent: must be a list, not 'Irrelevant'",
+    }.items():
+        with pytest.raises(SettingError, match=message):
+            load_relation_recipe("relations", [setting if "." in setting else f"relations.{setting}"])
     (tmp_path / "three.toml").write_text("relations = 3\n")
-    with pytest.raises(SettingError, match=r"three\.toml: relations: a table is needed, not 3"):
-        load_relation_recipe(tmp_path / "three.toml")
     with pytest.raises(SettingError, match=r"folds=7: relations is a value, not a table"):
         load_relation_recipe(tmp_path / "three.toml", ["relations.folds=7"])
-    with pytest.raises(SettingError, match="cannot be read"):
-        load_relation_recipe(tmp_path / "none.toml")
-    (tmp_path / "bad.toml").write_text("[relations\n")
-    with pytest.raises(SettingError, match="not TOML"):
-        load_relation_recipe(tmp_path / "bad.toml")
-    (tmp_path / "unknown.toml").write_text("[relations]\nfolds = 3\nlayer = 2\n")
-    with pytest.raises(SettingError, match=r"relations\.layer: no such key; there are seed"):
-        load_relation_recipe(tmp_path / "unknown.toml")
 
 
 @pytest.fixture
@@ -435,9 +397,10 @@ def test_it_finds_what_scikit_learn_finds(drawn, strength):
     x, y = drawn
     oracle = LogisticRegression(C=strength, tol=1e-8).fit(x, y)
     for rows in (x, csr_array(x)):
-        weights, (bias,) = fit_logistic(rows, y[:, None], strength)
-        np.testing.assert_allclose(weights[:, 0], oracle.coef_[0], atol=2e-3)
-        assert bias == pytest.approx(oracle.intercept_[0], abs=2e-3)
+        weights, bias = fit_logistic(rows, np.stack([y, 1 - y], 1), strength)
+        for column, sign in enumerate((1, -1)):  # the second one is fitted to the opposite
+            np.testing.assert_allclose(sign * weights[:, column], oracle.coef_[0], atol=2e-3)
+            assert sign * bias[column] == pytest.approx(oracle.intercept_[0], abs=2e-3)
 
 
 def test_rows_without_an_answer_have_no_say(drawn):
@@ -452,13 +415,6 @@ def test_rows_without_an_answer_have_no_say(drawn):
     nothing, zero = fit_logistic(x, np.full((300, 1), np.nan, np.float32), 1.0)
     assert not nothing.any()
     assert zero.tolist() == [0]
-
-
-def test_columns_are_fitted_each_for_itself(drawn):
-    x, y = drawn
-    weights, bias = fit_logistic(x, np.stack([y, 1 - y], 1), 1.0)
-    np.testing.assert_allclose(weights[:, 0], -weights[:, 1], atol=1e-3)
-    assert bias[0] == pytest.approx(-bias[1], abs=1e-3)
 
 
 def test_weights_on_standardised_columns_are_for_the_rows_as_they_are(drawn):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,7 @@ from iconotext.evaluate.results import Scored
 from iconotext.recipe import SimilaritySettings
 from iconotext.train import train
 from iconotext.train.validate import NOTHING, gold_among
-from tests.support.training import small_recipe, write_synthetic
+from tests.support.training import log_of, small_recipe, write_synthetic
 
 # Best images of the sentences: 0, 0, 2; best sentences of the images: 0, 2, 1. Worst: 2, 1, 0 and 2, 0, 0.
 SCORES = np.array([[0.9, 0.1, 0.0], [0.8, 0.2, 0.3], [-0.1, 0.4, 0.5]], np.float32)
@@ -49,9 +47,7 @@ def test_means_over_documents_that_have_links_and_others():
 def test_a_run_logs_it_where_gold_links_are_known(tmp_path, kind, links):
     corpus = write_synthetic(tmp_path, 40, links=links)
     train(small_recipe(similarity={"kind": kind}, training={"epochs": 2}), [corpus], tmp_path / "m")
-    with (tmp_path / "m/log.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    for row in rows:
+    for row in log_of(tmp_path / "m"):
         shares = [row[name] for name in ("likely_gold", "unlikely_gold", "gold")]
         if kind == "single-pair" or not links:
             assert shares == ["", "", ""]

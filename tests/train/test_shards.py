@@ -53,33 +53,30 @@ def features(corpus, tmp_path_factory):
     return features_of(tmp_path_factory.mktemp("sharded"), tables(corpus), corpus)
 
 
+def trains_as_in_memory(recipe, corpus, tmp_path, *, each):
+    train(recipe, [corpus], tmp_path / "memory")
+    train(recipe, [features_of(tmp_path, recipe, corpus, each=each)], tmp_path / "streamed")
+    memory, streamed = tmp_path / "memory", tmp_path / "streamed"
+    assert weights_of(streamed) == weights_of(memory)
+    assert metrics_of(streamed) == metrics_of(memory)
+    assert {path.name for path in streamed.iterdir()} == {path.name for path in memory.iterdir()}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("splits", [True, False])
 def test_in_one_buffer_it_is_training_in_memory(tmp_path, splits):
     corpus = write_synthetic(tmp_path / "corpus", splits=splits)
-    recipe = tables(corpus, training={"epochs": 2})
-    folder = features_of(tmp_path, recipe, corpus, each=7)
-    train(recipe, [corpus], tmp_path / "memory")
-    train(recipe, [folder], tmp_path / "streamed")
-    assert weights_of(tmp_path / "streamed") == weights_of(tmp_path / "memory")
-    assert metrics_of(tmp_path / "streamed") == metrics_of(tmp_path / "memory")
-    assert {path.name for path in (tmp_path / "streamed").iterdir()} == {
-        path.name for path in (tmp_path / "memory").iterdir()
-    }
+    trains_as_in_memory(tables(corpus, training={"epochs": 2}), corpus, tmp_path, each=7)
 
 
 @pytest.mark.slow
 def test_so_it_is_with_regions_and_the_objective_within_documents(tmp_path):
-    corpus = write_regional(
-        tmp_path / "corpus"
-    )  # some of its pictures are equal, so that documents are no negative_mask
+    # Some of its pictures are equal, so that documents are no negatives.
+    corpus = write_regional(tmp_path / "corpus")
     objective = {"cross_document": 0, "intra_document": 1, "negatives": "mean"}
     training = {"epochs": 2, "max_regions": 2, "max_sentences": 1}
     recipe = regional_recipe(tmp_path / "corpus", objective=objective, training=training)
-    folder = features_of(tmp_path, recipe, corpus, each=9)
-    train(recipe, [corpus], tmp_path / "memory")
-    train(recipe, [folder], tmp_path / "streamed")
-    assert weights_of(tmp_path / "streamed") == weights_of(tmp_path / "memory")
+    trains_as_in_memory(recipe, corpus, tmp_path, each=9)
 
 
 @pytest.mark.slow
@@ -95,10 +92,7 @@ def test_so_it_is_with_views_and_what_other_evidence_says(tmp_path):
         objective={"kind": "softmax", "posterior": 1},
         training={"epochs": 1, "batch": 4, "learning_rate": 1e-3},
     )
-    folder = features_of(tmp_path, recipe, corpus, each=5)
-    train(recipe, [corpus], tmp_path / "memory")
-    train(recipe, [folder], tmp_path / "streamed")
-    assert weights_of(tmp_path / "streamed") == weights_of(tmp_path / "memory")
+    trains_as_in_memory(recipe, corpus, tmp_path, each=5)
 
 
 def prepared_of(features: Path, recipe: Recipe, folder: Path):

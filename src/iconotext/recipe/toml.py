@@ -114,6 +114,7 @@ def read_recipe(kind: type[Kind], path: Path | str, overrides: Sequence[str]) ->
     values = read_toml(path)
     values.setdefault("name", path.stem)
     origin = {}
+    # Kinds come first: they take away settings of the file, but none of the other overrides.
     split = [(*map(str.strip, override.partition("=")), override) for override in overrides]
     for key, equals, text, override in sorted(split, key=lambda item: not item[0].endswith(".kind")):
         if not equals or not key:
@@ -140,7 +141,8 @@ def dump_recipe(recipe: Settings) -> str:
 
 def shipped_recipes() -> dict[str, Path]:
     """Return the files of the recipes in the package, by name."""
-    folder = _recipes_folder()
+    inside = Path(__file__).parents[1] / "recipes"  # in a wheel
+    folder = inside if inside.is_dir() else Path(__file__).parents[3] / "recipes"  # in a checkout
     return {path.relative_to(folder).with_suffix("").as_posix(): path for path in sorted(folder.rglob("*.toml"))}
 
 
@@ -154,11 +156,6 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise SettingError(f"{path}: not TOML: {error}") from error
     except ValueError as error:
         raise SettingError(f"{path}: {error}") from error
-
-
-def _recipes_folder() -> Path:
-    inside = Path(__file__).parents[1] / "recipes"  # in a wheel
-    return inside if inside.is_dir() else Path(__file__).parents[3] / "recipes"  # in a checkout
 
 
 def _find(path: Path | str) -> Path:
