@@ -144,11 +144,12 @@ class Affine:
             step = _positive(width / np.float32(INPUT))
             inputs = rows - low
             inputs *= np.float32(1) / step
-            inputs += np.float32(0.5)
+            inputs += np.float32(0.5)  # the cast cuts off, so this rounds to the nearest
             whole = inputs.astype(np.uint8)
             outputs: FloatMatrix = np.multiply(
                 _whole_product()(rows=whole, matrix=self.numbers), self.steps, dtype=np.float32, casting="unsafe"
             )
+            # A row is low + step * whole: its product is that of ``whole``, scaled, plus low times the sum of weights.
             outputs *= step
             outputs += low * self.sums
             if wide.any():

@@ -262,6 +262,7 @@ def _softmax_pooled(tokens: Tensor, scores: Tensor, counts: Tensor) -> Tensor:
     owner = torch.repeat_interleave(torch.arange(len(counts), device=tokens.device), counts, output_size=len(tokens))
     precise = torch.promote_types(tokens.dtype, torch.float32)
     scores, tokens = scores.to(precise), tokens.to(precise)
+    # Minus the largest score of an image: exp cannot overflow, and the weights stay the same, so no gradient is needed.
     most = scores.new_full((len(counts),), -torch.inf).scatter_reduce(0, owner, scores.detach(), "amax")
     weights = (scores - most[owner]).exp()
     total = weights.new_zeros(len(counts)).index_add(0, owner, weights)

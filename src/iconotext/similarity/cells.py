@@ -67,6 +67,7 @@ class Axis:
         With a group for each set, calls would cost more than the work; with all sets padded to the largest one, one
         long document would make a batch many times as large.
         """
+        # An even key for sizes up to a power of 2, the odd one below for those up to three quarters of it.
         power = np.ceil(np.log2(self.counts)).astype(np.int64)
         return self._groups(2 * power - (4 * self.counts <= 3 << power))
 

@@ -58,7 +58,7 @@ def best_cells(
     """
     values, best = _best_columns(scores, columns)
     across = torch.arange(len(columns), device=scores.device)
-    if (bound == rows.counts[:, None]).all():
+    if (bound == rows.counts[:, None]).all():  # every row counts, so none need be sorted
         of_row = np.repeat(np.arange(len(rows)), rows.counts)
         weight = torch.from_numpy(1.0 / bound[of_row]).to(scores)
         number = cells.flat(torch.arange(len(scores), device=scores.device)[:, None], best)

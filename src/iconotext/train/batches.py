@@ -231,6 +231,7 @@ def epoch_batches(
     if recipe.similarity.kind == "labelled-pairs":
         documents = labelled_documents(prepared, recipe, split)
     training = split == "train"
+    # Buffer 0 adds nothing to the seed: a run with one buffer has the batches of a run in memory.
     rng = np.random.default_rng([recipe.seed, epoch if training else 0, 0 if training else 1, *[buffer] * (buffer > 0)])
     owners = prepared.corpora[documents]
     groups = [documents] if recipe.training.batches == "mixed" else [documents[owners == c] for c in np.unique(owners)]
@@ -243,6 +244,7 @@ def epoch_batches(
         for positives in np.array_split(order, -(-len(order) // recipe.training.batch)):
             end += len(positives)
             missing = max(need - len(positives), 0)
+            # The batch's own positives come last in this circle, so no document is in it twice.
             local = order[np.arange(end, end + min(missing, len(order) - len(positives))) % len(order)]
             batches.append((np.concatenate([positives, local, elsewhere[: missing - len(local)]]), len(positives)))
     if training:

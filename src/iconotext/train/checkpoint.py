@@ -107,6 +107,7 @@ class Progress:
         """Store the weights of the latest epoch if it is among the ``count`` best; ties go to the earlier epoch."""
         ranked = [*((value_, epoch) for value_, epoch, _ in self.best), (value, self.epoch)]
         if (value, self.epoch) in sorted(ranked)[:count]:
+            # Copies, since the next step changes the weights in place.
             copied = {name: tensor.detach().to("cpu", copy=True) for name, tensor in weights.items()}
             self.best = sorted([*self.best, (value, self.epoch, copied)], key=lambda entry: entry[:2])[:count]
 

@@ -135,6 +135,7 @@ def feature_shards(recipe: Recipe, folders: Sequence[str]) -> tuple[list[Feature
                 "with `iconotext scale features`"
             )
         sources[json.dumps(setup["from"])] = folder
+        # ``begin`` writes the setup with a newline at its end, which is not in the digest of the manifests.
         digest = hashlib.sha256(data.removesuffix(b"\n")).hexdigest()
         addresses = [file.address for file in entries(joined(folder, MANIFESTS))]
         before = len(shards)
@@ -218,6 +219,7 @@ def _prepare(
         names: list[str] = part.meta["concepts"]
         for ranked in drawn if start is None else ():
             words.subtract(of_drawn[ranked])
+        # The plus drops words that only documents for validation have.
         vocabulary = start or most_frequent(+words, max_words=recipe.words.max_words, besides=names)
         vocabulary.save(work / VOCABULARY)
     chosen = {VALIDATION: validation, TEST: held_out[TEST]}

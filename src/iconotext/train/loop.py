@@ -115,7 +115,7 @@ def new_model(recipe: Recipe, prepared: Prepared, *, first: bool = True) -> Star
         concept_words=sum(map(len, words)),
         relations=len(learned_relations(recipe, prepared)),
     )
-    torch.manual_seed(recipe.seed)
+    torch.manual_seed(recipe.seed)  # here, so that weights do not depend on what was drawn before
     model = JointModel(recipe, inputs)
     if names:
         model.set_concepts(words if vocabulary else torch.from_numpy(_encoded(recipe, names)))
@@ -368,6 +368,7 @@ def write_model(training: Training) -> None:
     training.model.eval()
     metrics = {**_chosen(training), **_measured(training)}
     write_text(folder / CARD, model_card(training.recipe, training.prepared.meta, metrics), force=True)
+    # Metrics come last: a folder that has them counts as finished.
     write_text(folder / METRICS, json.dumps(metrics, indent=1), force=True)
     (folder / CHECKPOINT).unlink(missing_ok=True)
 

@@ -72,7 +72,7 @@ def losses_of(
     if not objective.compares:
         return cosines.new_zeros(batch.positives)  # only the coherence objective is used
     documents, positives = len(batch.sentence_counts), batch.positives
-    b = None if objective.b is None else min(objective.b, documents - 1)
+    b = None if objective.b is None else min(objective.b, documents - 1)  # a small corpus has no more others
     drawn = sample_negatives(positives, documents, b, generator)
     negative_mask = batch.negative_mask[:positives]
     masks = tuple(mask.to(negative_mask.device) & negative_mask for mask in drawn)

@@ -52,7 +52,7 @@ class ArrayWriter(AbstractContextManager["ArrayWriter"]):
         """Append rows, (n, *row)."""
         if rows.shape[1:] != self.row:
             raise ValueError(f"{self.path.name}: rows of shape {rows.shape[1:]} where {self.row} were")
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore"):  # the error below says more than NumPy's warning
             stored = np.ascontiguousarray(rows, self.dtype)
         if self.dtype.kind == "f" and not np.isfinite(stored).all():
             raise FeatureError(
@@ -111,6 +111,7 @@ class Stacked:
 
     def __getitem__(self, rows: Rows) -> NDArray[Any]:
         values = np.empty((len(rows), *self.shape[1:]), self._arrays[0].dtype)
+        # An empty array begins where its successor does; "right" finds the successor.
         owner = np.searchsorted(self._begins, rows, side="right") - 1
         for number in np.unique(owner):
             mask = owner == number
@@ -140,6 +141,7 @@ def span_counts(offsets: Rows, spans: Rows) -> Rows:
 
 def span_places(offsets: Rows, spans: Rows) -> Rows:
     """Return the positions of all items in the given spans, one span after the other."""
+    # In the result a span begins at ends - counts; all its positions are shifted by the same distance.
     counts = span_counts(offsets, spans)
     ends = np.cumsum(counts)
     return np.repeat(np.asarray(offsets[spans]) - (ends - counts), counts) + np.arange(ends[-1] if len(ends) else 0)
@@ -256,6 +258,7 @@ class Prepared:
     def labels(self, documents: Rows, relations: Sequence[str]) -> NDArray[np.float32]:
         """Return (documents, R) labels of relations: 1, 0, or NaN if not labelled or the document is no single pair."""
         names: list[str] = self.meta["relations"]
+        # The last -1 is never looked up: it makes an array of integers where there are no names.
         columns = np.array([*(relations.index(name) if name in relations else -1 for name in names), -1])
         rows = np.repeat(np.arange(len(documents)), span_counts(self.relation_offsets, documents))
         judged, holds = self.relations[span_places(self.relation_offsets, documents)].reshape(-1, 2).T

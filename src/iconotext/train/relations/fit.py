@@ -71,7 +71,7 @@ def fit_standardised(
 
 def standard(rows: FloatMatrix) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Return mean and standard deviation of each column; the latter is never 0."""
-    return rows.mean(0), rows.std(0) + np.float32(1e-3)
+    return rows.mean(0), rows.std(0) + np.float32(1e-3)  # a constant column is divided by this
 
 
 def _fitted(
@@ -85,7 +85,7 @@ def _fitted(
     def loss(parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         weights, bias = np.split(parameters.reshape(shape), [-1])
         logits = base + x @ weights.astype(np.float32) + bias
-        wrong = 1 / (1 + np.exp(-np.clip(logits, -500, 500))) - y
+        wrong = 1 / (1 + np.exp(-np.clip(logits, -500, 500))) - y  # exp of more would overflow
         value = (np.logaddexp(0, logits) - y * logits).sum() + np.square(weights).sum() / (2 * strength)
         slope: Any = x.T @ wrong.astype(np.float32)
         return float(value), np.concatenate([slope + weights / strength, wrong.sum(0, keepdims=True)]).ravel()
