@@ -88,14 +88,6 @@ def test_without_attention_there_are_no_weights():
         encoder("none").attention_weights(IDS, LENGTHS)
 
 
-def test_other_sentences_of_the_batch_change_nothing():
-    model = encoder()
-    with torch.no_grad():
-        together = model(IDS, LENGTHS)
-        alone = [model(torch.tensor(sentence), torch.tensor([len(sentence)])) for sentence in SENTENCES]
-    assert together.numpy() == pytest.approx(torch.cat(alone).numpy(), abs=1e-6)
-
-
 @pytest.mark.parametrize("attention", ATTENTION)
 def test_every_weight_gets_a_gradient(attention):
     model = encoder(attention).train()

@@ -87,19 +87,6 @@ def test_a_projection_is_shared_only_where_both_sides_have_one(more) -> None:
         made(**{"text": "transformer", "shared_projection": True, **more})
 
 
-def test_the_order_of_regions_does_not_count() -> None:
-    model, images = encoder().eval(), batch()
-    turned = torch.tensor([1, 0, 4, 3, 2, 5])
-    other = RegionBatch(images.features[turned], COUNTS, CONCEPTS[turned])
-    torch.testing.assert_close(model(images, NAMES), model(other, NAMES), atol=1e-5, rtol=1e-4)
-
-
-def test_an_image_does_not_depend_on_its_neighbours() -> None:
-    model, images = encoder().eval(), batch()
-    alone = model(RegionBatch(images.features[2:5], COUNTS[1:2], CONCEPTS[2:5]), NAMES)
-    torch.testing.assert_close(alone[0], model(images, NAMES)[1], atol=1e-6, rtol=1e-5)
-
-
 WORDS = {
     "gru": {"word_dim": 6, "max_tokens": 9},
     "transformer": {"word_dim": 6, "max_tokens": 9, **LAYERS},

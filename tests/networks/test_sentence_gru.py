@@ -41,22 +41,6 @@ def test_sentences_are_read_in_the_order_of_their_document(counts):
     assert torch.allclose(model(IDS, LENGTHS, counts), by_hand(model, counts), atol=1e-6)
 
 
-def test_a_document_does_not_depend_on_the_others_of_its_batch_nor_on_padding():
-    model = encoder()
-    whole = model(IDS, LENGTHS, [2, 3])
-    assert torch.allclose(whole[:2], model(IDS[:5], LENGTHS[:2], [2]), atol=1e-6)
-    assert torch.allclose(whole[2:], model(IDS[5:], LENGTHS[2:], [3]), atol=1e-6)
-
-
-def test_order_matters_to_what_follows_and_to_nothing_before():
-    model = encoder()
-    states = model.states(IDS, LENGTHS)
-    whole, swapped = (model.vectors(states[order], [5]) for order in ([0, 1, 2, 3, 4], [0, 2, 1, 3, 4]))
-    assert torch.allclose(whole[0], swapped[0], atol=1e-6)
-    assert not torch.allclose(whole[1], swapped[2], atol=1e-3)  # the same sentence, elsewhere
-    assert not torch.allclose(whole[3:], swapped[3:], atol=1e-4)
-
-
 def test_without_counts_each_sentence_is_a_document():
     model = encoder()
     assert torch.equal(model(IDS, LENGTHS), model(IDS, LENGTHS, [1] * 5))

@@ -45,16 +45,6 @@ def test_objectives_take_the_similarities_of_sub_documents() -> None:
     assert pairwise[0].item() == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("name", ["hinge", "softmax", "logistic"])
-def test_a_document_is_its_own_sub_document(name: str) -> None:
-    ways = {
-        "hinge": lambda own: hinge(SIMILARITIES, ALL, ALL, negatives="mean", sub_similarities=own),
-        "softmax": lambda own: softmax(SIMILARITIES, ALL, ALL, scale=5.0, sub_similarities=own),
-        "logistic": lambda own: logistic(SIMILARITIES, ALL, ALL, scale=5.0, bias=-1.0, sub_similarities=own),
-    }
-    torch.testing.assert_close(ways[name](None), ways[name](SIMILARITIES.diagonal()[:2]))
-
-
 @given(st.lists(st.integers(1, 20), min_size=1, max_size=6), st.integers(1, 20), st.integers(0, 9))
 def test_members_are_drawn_without_replacement_rounded_down_but_one_at_least(
     counts: list[int], twentieths: int, seed: int

@@ -10,6 +10,7 @@ import json
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -207,6 +208,14 @@ def made_of(shards: Path, recipe: Recipe) -> Path:
 
 def tables(corpus: Path, **more) -> Recipe:
     return small_recipe(features={"image": str(corpus.with_name("features.npy"))}, **more)
+
+
+def edited(corpus: Path, change: Callable[[list[dict[str, Any]]], object]) -> Path:
+    """Apply a change to the list of a corpus's rows, in its file."""
+    rows = [json.loads(line) for line in corpus.read_text().splitlines()]
+    change(rows)
+    corpus.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return corpus
 
 
 def log_of(folder):

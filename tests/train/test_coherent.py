@@ -22,7 +22,7 @@ from iconotext.train.prepare import prepare
 from iconotext.train.prepared import TrainingSentences, learned_relations
 from iconotext.train.run import train
 from iconotext.train.validate import Validation, validate, validation_median_rank
-from tests.support.training import DIM, log_of, metrics_of, weights_of, write_pairs
+from tests.support.training import DIM, edited, log_of, metrics_of, weights_of, write_pairs
 
 SMALL = ("features.image=features.npy", "dim=16", "text.word_dim=12", "training.epochs=8", "training.batch=16",
          "training.learning_rate=0.01")  # fmt: skip
@@ -30,15 +30,6 @@ SMALL = ("features.image=features.npy", "dim=16", "text.word_dim=12", "training.
 
 def recipe(name: str = "cmcm", *more: str):
     return load_recipe(f"alikhani2021/{name}", [*SMALL, *more])
-
-
-def changed_pairs(folder, change):
-    """Pairs, after ``change`` was applied to the list of their rows."""
-    path = write_pairs(folder)
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
-    change(rows)
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
 
 
 def prepared_model(own, corpus, folder):
@@ -73,7 +64,7 @@ def test_labels_come_in_the_published_order_and_unanswered_ones_are_unknown(corp
 
 
 def test_a_document_that_is_no_pair_has_no_labels(tmp_path):
-    path = changed_pairs(tmp_path, lambda rows: rows[0]["sentences"].append("another sentence"))
+    path = edited(write_pairs(tmp_path), lambda rows: rows[0]["sentences"].append("another sentence"))
     prepared = prepare(recipe(), [path], tmp_path / "arrays")
     assert np.isnan(prepared.labels(np.array([0]), ["Visible"])).all()
     assert not np.isnan(prepared.labels(np.array([1]), ["Visible"])).any()
@@ -201,7 +192,7 @@ def test_a_corpus_without_the_labels_is_refused_before_training(tmp_path, settin
 
 
 def test_a_median_rank_needs_pairs(tmp_path):
-    path = changed_pairs(tmp_path, lambda rows: rows[3]["sentences"].append("another sentence"))  # validation
+    path = edited(write_pairs(tmp_path), lambda rows: rows[3]["sentences"].append("another sentence"))  # validation
     with pytest.raises(CorpusError, match="median-rank"):
         train(recipe("base"), [path], tmp_path / "model")
 
@@ -292,7 +283,7 @@ def test_documents_of_several_sentences_beside_labelled_pairs_take_their_own_pla
             row["images"] = [*row["images"], "i1"]
 
     own = recipe("cmcm", "similarity.kind=dense", "training.choose=loss", "text.dropout=0")
-    prepared, model = prepared_model(own, changed_pairs(tmp_path, change), tmp_path)
+    prepared, model = prepared_model(own, edited(write_pairs(tmp_path), change), tmp_path)
     documents = prepared.documents("train")[:12]
     batch = load_batch(prepared, own, documents, 10, training=False, seed=[0])
     losses = coherence_losses(model, batch, own)
@@ -349,7 +340,7 @@ def test_a_model_to_start_from_hands_on_what_it_knows_of_relations(corpus, train
 
 
 def test_card_and_figures_say_what_pairs_are_worth(tmp_path):
-    path = changed_pairs(tmp_path, lambda rows: [row.update(links=[[0, 0]]) for row in rows])
+    path = edited(write_pairs(tmp_path), lambda rows: [row.update(links=[[0, 0]]) for row in rows])
     train(recipe("cmcm", "training.epochs=2"), [path], tmp_path / "model")
     metrics = metrics_of(tmp_path / "model")
     assert metrics["relations"] == ["Visible", "Action", "Story", "Meta"]

@@ -15,7 +15,7 @@ from iconotext.train.feature_writers import ImageRows
 from iconotext.train.prepare import prepare
 from iconotext.train.prepared import META, open_prepared
 from tests.support import training as synthetic
-from tests.support.training import DIM, small_recipe, write_synthetic
+from tests.support.training import DIM, edited, small_recipe, write_synthetic
 
 
 def counted(monkeypatch):
@@ -28,12 +28,6 @@ def counted(monkeypatch):
 
     monkeypatch.setattr(module, "_prepare", write)
     return calls
-
-
-def edited(corpus, change):
-    lines = [json.loads(line) for line in corpus.read_text().splitlines()]
-    change(lines)
-    corpus.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
 def test_what_is_prepared(tmp_path):

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from iconotext.train.validate import Validation, evaluate_split, scored_document
 from tests.support.training import (
     Stop,
     StopAt,
+    edited,
     ends_the_same_when_killed,
     log_of,
     metrics_of,
@@ -165,8 +165,7 @@ def test_a_changed_corpus_and_a_damaged_checkpoint_are_told(tmp_path):
     corpus = write_synthetic(tmp_path / "corpus", 30)
     with pytest.raises(Stop):
         train(small_recipe(), [corpus], tmp_path / "model", watcher=StopAt(2, 1))
-    lines = corpus.read_text().splitlines(keepends=True)
-    corpus.write_text("".join(lines[:-1]))
+    edited(corpus, list.pop)
     with pytest.raises(TrainingError, match="have changed since this training was interrupted"):
         train(small_recipe(), [corpus], tmp_path / "model")
     (tmp_path / "model" / CHECKPOINT).write_bytes(b"no checkpoint")
@@ -334,12 +333,12 @@ def test_documents_without_a_split_validate_on_enough_images(tmp_path):
 
 @pytest.mark.training
 def test_the_place_of_images_teaches_what_they_show(tmp_path):
-    corpus = write_synthetic(tmp_path / "corpus", 120)
-    rows = [json.loads(line) for line in corpus.read_text().splitlines()]
-    for row in rows:  # each image stands right behind its sentence, alone in a paragraph
-        places = [sentence + 1 for sentence, _ in sorted(row["links"], key=lambda link: link[1])]
-        row |= {"blocks": list(range(len(row["sentences"]))), "positions": places}
-    corpus.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    def laid_out(rows):
+        for row in rows:  # each image stands right behind its sentence, alone in a paragraph
+            places = [sentence + 1 for sentence, _ in sorted(row["links"], key=lambda link: link[1])]
+            row |= {"blocks": list(range(len(row["sentences"]))), "positions": places}
+
+    corpus = edited(write_synthetic(tmp_path / "corpus", 120), laid_out)
     # Documents are never compared with each other: all there is to learn from is the layout of each.
     objective = {"cross_document": 0, "posterior": 1, "scale": 10}
     recipe = small_recipe(
