@@ -35,7 +35,7 @@ from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from iconotext.objectives.contrastive import hinge, sample_negatives
+from iconotext.objectives.contrastive import directions, hinge, sample_negatives
 from iconotext.similarity.assignment import Links, assignment_cells
 from iconotext.similarity.cells import LinkBound, axis_of, number_of_links
 from iconotext.similarity.sets import set_similarities
@@ -223,7 +223,8 @@ def whole_step(batch: int, how: Mapping[str, Any]) -> Callable[[], object]:
     def work() -> None:
         sentences.grad = images.grad = None
         similarities = set_similarities(sentences @ images.t(), counts, counts, **how)
-        hinge(similarities, *masks, negatives="hardest").mean().backward()  # type: ignore[no-untyped-call]
+        losses = hinge(similarities.diagonal(), directions(similarities, *masks), negatives="hardest")
+        losses.mean().backward()  # type: ignore[no-untyped-call]
 
     return work
 

@@ -19,15 +19,16 @@ from iconotext.objectives.contrastive import (
     sample_negatives,
     softmax,
 )
+from tests.support.set_similarities import contrasted
 
 # Documents 0 and 1 are positives, 2 is a negative only.
 SIMILARITIES = torch.tensor([[0.5, 0.4, 0.1], [0.2, 0.3, 0.6], [0.7, 0.0, 0.9]], dtype=torch.float64)
 ALL = torch.tensor([[False, True, True], [True, False, True]])
 OBJECTIVES: dict[str, Any] = {
-    "hardest": lambda s, i, v: hinge(s, i, v, negatives="hardest"),
-    "mean": lambda s, i, v: hinge(s, i, v, negatives="mean"),
-    "softmax": lambda s, i, v: softmax(s, i, v, scale=3.0),
-    "logistic": lambda s, i, v: logistic(s, i, v, scale=3.0, bias=-1.0),
+    "hardest": lambda s, i, v: contrasted(hinge, s, i, v, negatives="hardest"),
+    "mean": lambda s, i, v: contrasted(hinge, s, i, v, negatives="mean"),
+    "softmax": lambda s, i, v: contrasted(softmax, s, i, v, scale=3.0),
+    "logistic": lambda s, i, v: contrasted(logistic, s, i, v, scale=3.0, bias=-1.0),
 }
 
 
@@ -62,14 +63,14 @@ def slowly(name: str, similarities: Any, image_negatives: Any, sentence_negative
 def test_hinge_by_hand() -> None:
     # Document 0: images 0.2 - 0.5 + 0.4 = 0.1, 0.2 - 0.5 + 0.1 < 0; sentences 0.2 - 0.5 + 0.2 < 0, 0.2 - 0.5 + 0.7 = 0.4
     # Document 1: images 0.2 - 0.3 + 0.2 = 0.1, 0.2 - 0.3 + 0.6 = 0.5; sentences 0.2 - 0.3 + 0.4 = 0.3, 0.2 - 0.3 < 0
-    hard = hinge(SIMILARITIES, ALL, ALL, negatives="hardest")
+    hard = contrasted(hinge, SIMILARITIES, ALL, ALL, negatives="hardest")
     assert hard.tolist() == pytest.approx([0.1 + 0.4, 0.5 + 0.3])
-    mean = hinge(SIMILARITIES, ALL, ALL, negatives="mean")
+    mean = contrasted(hinge, SIMILARITIES, ALL, ALL, negatives="mean")
     assert mean.tolist() == pytest.approx([0.05 + 0.2, 0.3 + 0.15])
     # Only document 1's images for 0, only document 2's sentences for 1.
     image_negatives = torch.tensor([[False, True, False], [False, False, False]])
     sentence_negatives = torch.tensor([[False, False, False], [False, False, True]])
-    some = hinge(SIMILARITIES, image_negatives, sentence_negatives, negatives="hardest", margin=0.4)
+    some = contrasted(hinge, SIMILARITIES, image_negatives, sentence_negatives, negatives="hardest", margin=0.4)
     assert some.tolist() == pytest.approx([0.3, 0.1])
 
 
@@ -97,8 +98,10 @@ def test_gradient_is_that_of_finite_differences(name: Any) -> None:
 def test_scale_and_bias_may_be_learned() -> None:
     scale = torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
     bias = torch.tensor(-1.0, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(lambda x: softmax(SIMILARITIES, ALL, ALL, scale=x), (scale,))
-    assert torch.autograd.gradcheck(lambda x, y: logistic(SIMILARITIES, ALL, ALL, scale=x, bias=y), (scale, bias))
+    assert torch.autograd.gradcheck(lambda x: contrasted(softmax, SIMILARITIES, ALL, ALL, scale=x), (scale,))
+    assert torch.autograd.gradcheck(
+        lambda x, y: contrasted(logistic, SIMILARITIES, ALL, ALL, scale=x, bias=y), (scale, bias)
+    )
 
 
 def test_softmax_of_all_others_is_clip() -> None:
@@ -109,7 +112,7 @@ def test_softmax_of_all_others_is_clip() -> None:
         cross_entropy(similarities * 20, torch.arange(5)) + cross_entropy(similarities.T * 20, torch.arange(5))
     ) / 2
     masks = sample_negatives(5, 5, None, torch.Generator())
-    torch.testing.assert_close(softmax(similarities, *masks, scale=20.0).mean(), expected)
+    torch.testing.assert_close(contrasted(softmax, similarities, *masks, scale=20.0).mean(), expected)
 
 
 def test_logistic_of_all_others_is_siglip() -> None:
@@ -119,7 +122,7 @@ def test_logistic_of_all_others_is_siglip() -> None:
     signs = 2 * torch.eye(5) - 1
     expected = -logsigmoid(signs * (similarities * 10 - 10)).sum() / 5
     masks = sample_negatives(5, 5, None, torch.Generator())
-    torch.testing.assert_close(logistic(similarities, *masks, scale=10.0, bias=-10.0).mean(), expected)
+    torch.testing.assert_close(contrasted(logistic, similarities, *masks, scale=10.0, bias=-10.0).mean(), expected)
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
@@ -219,10 +222,10 @@ def test_all_alike_the_hinge_and_the_softmax_say_nothing(mask, similarity, margi
     alike = torch.full((mask.shape[1], mask.shape[1]), similarity, dtype=torch.float64)
     for negatives in ("hardest", "mean"):
         found = loss_without_information(mask, mask, kind="hinge", margin=margin)
-        torch.testing.assert_close(found, hinge(alike, mask, mask, margin=margin, negatives=negatives))
+        torch.testing.assert_close(found, contrasted(hinge, alike, mask, mask, margin=margin, negatives=negatives))
         torch.testing.assert_close(found, 2 * margin * mask.any(1).double())
     found = loss_without_information(mask, mask, kind="softmax", margin=margin)
-    torch.testing.assert_close(found, softmax(alike, mask, mask, scale=7.0))
+    torch.testing.assert_close(found, contrasted(softmax, alike, mask, mask, scale=7.0))
     torch.testing.assert_close(found, mask.sum(1).double().log1p())
 
 
@@ -230,7 +233,7 @@ def test_all_alike_the_hinge_and_the_softmax_say_nothing(mask, similarity, margi
 def test_the_logistic_objective_is_least_at_the_true_log_odds(mask):
     found = loss_without_information(mask, mask, kind="logistic", margin=0.2).mean()
     alike = torch.zeros(mask.shape[1], mask.shape[1], dtype=torch.float64)
-    others = [logistic(alike, mask, mask, scale=1.0, bias=bias).mean() for bias in np.linspace(-4, 8, 97)]
+    others = [contrasted(logistic, alike, mask, mask, scale=1.0, bias=bias).mean() for bias in np.linspace(-4, 8, 97)]
     assert found <= min(others) + 1e-12
     if mask.any():
         assert found == pytest.approx(float(min(others)), rel=0.01)

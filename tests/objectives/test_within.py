@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from iconotext.objectives.contrastive import hinge, logistic, softmax
 from iconotext.objectives.within import draw_members, intra_document, posterior
+from tests.support.set_similarities import contrasted
 
 SIMILARITIES = torch.tensor([[0.5, 0.4, 0.1], [0.2, 0.3, 0.6], [0.7, 0.0, 0.9]], dtype=torch.float64)
 ALL = torch.tensor([[False, True, True], [True, False, True]])
@@ -34,12 +35,12 @@ def test_the_intra_document_objective_by_hand() -> None:
 def test_objectives_take_the_similarities_of_sub_documents() -> None:
     # Document 0: 0.1 - 0.1 + 0.4 to images, 0.1 - 0.1 + 0.7 to sentences;
     # document 1: 0.1 - 0.45 + 0.6 to images, 0.1 - 0.45 + 0.4 to sentences.
-    hard = hinge(SIMILARITIES, ALL, ALL, margin=0.1, negatives="hardest", sub_similarities=OWN)
+    hard = contrasted(hinge, SIMILARITIES, ALL, ALL, margin=0.1, negatives="hardest", own=OWN)
     assert hard.tolist() == pytest.approx([0.4 + 0.7, 0.25 + 0.05])
-    soft = softmax(SIMILARITIES, ALL, ALL, scale=1.0, sub_similarities=OWN)
+    soft = contrasted(softmax, SIMILARITIES, ALL, ALL, scale=1.0, own=OWN)
     rest = [math.exp(0.4) + math.exp(0.1), math.exp(0.2) + math.exp(0.7)]
     assert soft[0].item() == pytest.approx(sum(-math.log(math.exp(0.1) / (math.exp(0.1) + r)) for r in rest) / 2)
-    pairwise = logistic(SIMILARITIES, ALL, ALL, scale=1.0, bias=0.0, sub_similarities=OWN)
+    pairwise = contrasted(logistic, SIMILARITIES, ALL, ALL, scale=1.0, bias=0.0, own=OWN)
     wrong = [0.4, 0.1, 0.2, 0.7]
     expected = math.log(1 + math.exp(-0.1)) + sum(math.log(1 + math.exp(x)) for x in wrong) / 2
     assert pairwise[0].item() == pytest.approx(expected)

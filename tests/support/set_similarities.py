@@ -8,6 +8,14 @@ from typing import Any
 
 import torch
 
+from iconotext.objectives.contrastive import directions
+
+
+def contrasted(objective: Any, similarities: Any, *masks: Any, own: Any = None, **settings: Any) -> Any:
+    """An objective of the first documents, compared with all of them; ``own`` replaces the diagonal."""
+    own = similarities.diagonal()[: len(masks[0])] if own is None else own
+    return objective(own, directions(similarities, *masks), **settings)
+
 
 def blocks(matrix: Any, sentence_counts: Any, image_counts: Any) -> list[list[Any]]:
     rows = torch.split(matrix, list(sentence_counts))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from iconotext.objectives.contrastive import hinge
+from iconotext.objectives.contrastive import directions, hinge
 from iconotext.objectives.within import draw_members, intra_document
 from iconotext.similarity.sets import set_similarities
 from iconotext.train.batches import Batch
@@ -62,7 +62,7 @@ def test_the_sub_document_objective_compares_parts_with_whole_documents_by_half_
         ]
     )
     masks = STRANGERS[:POSITIVES], STRANGERS[:POSITIVES]
-    torch.testing.assert_close(found, hinge(whole, *masks, margin=0.2, negatives="hardest", sub_similarities=own))
+    torch.testing.assert_close(found, hinge(own, directions(whole, *masks), margin=0.2, negatives="hardest"))
 
 
 def test_all_of_a_document_is_the_cross_document_objective_with_half_the_margin():

@@ -22,7 +22,7 @@ from iconotext.train import feature_shards as module
 from iconotext.train.batches import Batch, BatchLoader
 from iconotext.train.feature_shards import HELD_OUT, is_feature_folder, prepare_shards
 from iconotext.train.prepare import prepare
-from iconotext.train.prepared import open_prepared
+from iconotext.train.prepared import extracted, open_prepared
 from iconotext.train.run import _compare_links, train
 from tests.support.object_store import running, send
 from tests.support.shards import png, row, write_jsonl
@@ -189,6 +189,15 @@ def test_held_out_are_those_of_the_smallest_chance_and_no_more_than_the_bound(tm
     assert len(few.ids) == 5
     assert set(few.ids) < drawn
     assert sum(count for *_, count in few.meta["shards"]) == 55
+
+
+def test_documents_without_features_leave_nothing_of_them_in_memory(tmp_path):
+    prepared = prepare(regional_recipe(tmp_path), [write_regional(tmp_path)], tmp_path / "arrays")
+    part = module._without_features(extracted(prepared, np.arange(9)))
+    assert len(part.ids) == 9
+    for array in (part.words.ids, part.regions.features, part.regions.concepts):
+        assert array.size == 0
+        assert array.base is None  # else it is a view that keeps all of an array
 
 
 @pytest.mark.parametrize("splits", [True, False])

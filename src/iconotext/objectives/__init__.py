@@ -1,14 +1,9 @@
 """What training minimises: the table ``OBJECTIVES``, and the ways to contrast a document with others, ``CONTRASTS``.
 
-A contrast takes the (D, D) similarities of D documents, where cell (i, j) is the similarity of the sentences of
-document i and the images of document j, and the first P documents are the positives. Two (P, D) masks mark the
-documents whose images, and whose sentences, are the negatives of document i. The result is one loss per positive; the
-caller averages them.
-
-With single sentences and images instead of whole sets (``draw_single_pairs``) the same contrasts train the baseline
-NoStruct; with random parts of the positives (``draw_members``) they are the sub-document objective. The objectives in
-``within`` use only the positives themselves. ``coherence`` uses no similarities, but the relations that are predicted
-from the vectors of a text and its image. Each function is imported from its module, which needs PyTorch.
+A contrast takes the (P,) similarities of the positives, the first P of D documents, and their (P, D) similarities with
+all documents in both directions, with masks of the negatives. The result is one loss per positive; the caller averages
+them. With single sentences and images instead of whole sets (``draw_single_pairs``) the same contrasts train the
+baseline NoStruct; with random parts of the positives (``draw_members``) they are the sub-document objective.
 """
 
 from __future__ import annotations

@@ -12,29 +12,21 @@ from torch.nn.functional import softplus
 
 from iconotext.similarity.cells import Axis, axis_of
 
+Direction = tuple[Tensor, Tensor]
+"""(P, D) similarities of the positives with all documents, and (P, D) bool, which of these are negatives."""
 
-def directions(
-    similarities: Tensor, image_negatives: Tensor, sentence_negatives: Tensor, sub_similarities: Tensor | None = None
-) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
-    """The (P,) similarities of the positives, and the two directions: sentences to images, images to sentences.
+
+def directions(similarities: Tensor, image_negatives: Tensor, sentence_negatives: Tensor) -> list[Direction]:
+    """Return the two directions of a contrast: sentences to images, images to sentences.
 
     Args:
         similarities: (D, D) float, [i, j] of the sentences of document i with the images of document j.
         image_negatives: (P, D) bool, [i, j] whether the images of j are negatives for the sentences of i; P ≤ D. No
             document is its own negative.
         sentence_negatives: (P, D) bool, [i, j] whether the sentences of j are negatives for the images of i.
-        sub_similarities: (P,) similarities of the positives' sub-documents, used instead of the diagonal.
-
-    Returns:
-        The similarities, and for each direction the (P, D) similarities of the positives with all documents, and which
-        of these are negatives.
     """
     positives = len(image_negatives)
-    own = similarities.diagonal()[:positives] if sub_similarities is None else sub_similarities
-    return own, [
-        (similarities[:positives], image_negatives),
-        (similarities[:, :positives].t(), sentence_negatives),
-    ]
+    return [(similarities[:positives], image_negatives), (similarities[:, :positives].t(), sentence_negatives)]
 
 
 def sample_negatives(
@@ -94,28 +86,20 @@ Negatives = Literal["hardest", "mean"]
 """``hardest``: only the negative that violates the margin most counts; ``mean``: the mean over all negatives."""
 
 
-def hinge(
-    similarities: Tensor,
-    image_negatives: Tensor,
-    sentence_negatives: Tensor,
-    *,
-    margin: float = 0.2,
-    negatives: Negatives,
-    sub_similarities: Tensor | None = None,
-) -> Tensor:
+def hinge(positives: Tensor, both: list[Direction], *, margin: float = 0.2, negatives: Negatives) -> Tensor:
     """Sum over both directions of max(0, margin - positive + negative), for the hardest negative or their mean.
 
-    The loss is 0 in a direction in which a document has no negatives. The other arguments
-    are those of ``directions``.
+    The loss is 0 in a direction in which a document has no negatives.
 
     Args:
+        positives: (P,) similarities of the first P documents with themselves, or of parts of them.
+        both: See ``directions``.
         margin: By how much a positive is to exceed its negatives, 0 or more; if all similarities are equal, the loss is
             2 * margin.
 
     Returns:
-        (P,) losses of the first P documents, 0 or more. Where several negatives are the hardest, one gets the gradient.
+        (P,) losses, 0 or more. Where several negatives are the hardest, one gets the gradient.
     """
-    positives, both = directions(similarities, image_negatives, sentence_negatives, sub_similarities)
     losses = torch.zeros_like(positives)
     for others, negative_mask in both:
         violations = (margin - positives[:, None] + others).relu()
@@ -127,26 +111,20 @@ def hinge(
     return losses
 
 
-def softmax(
-    similarities: Tensor,
-    image_negatives: Tensor,
-    sentence_negatives: Tensor,
-    *,
-    scale: float | Tensor,
-    sub_similarities: Tensor | None = None,
-) -> Tensor:
+def softmax(positives: Tensor, both: list[Direction], *, scale: float | Tensor) -> Tensor:
     """Mean over both directions of -log(exp(scale * positive) / (that + sum over negatives of exp(scale * negative))).
 
     The two directions are averaged, as in CLIP (Radford 2021), not summed as in the hinge of Hessel 2019. The loss is 0
-    in a direction in which a document has no negatives. The other arguments are those of ``directions``.
+    in a direction in which a document has no negatives.
 
     Args:
+        positives: See ``hinge``.
+        both: See ``directions``.
         scale: Factor on the similarities, above 0: 1 / temperature. A tensor, () float, may be learned.
 
     Returns:
-        (P,) losses of the first P documents, 0 or more.
+        (P,) losses, 0 or more.
     """
-    positives, both = directions(similarities, image_negatives, sentence_negatives, sub_similarities)
     losses = torch.zeros_like(positives)
     for others, negative_mask in both:
         wrong = (others * scale).masked_fill(~negative_mask, -torch.inf)
@@ -155,30 +133,22 @@ def softmax(
     return losses
 
 
-def logistic(
-    similarities: Tensor,
-    image_negatives: Tensor,
-    sentence_negatives: Tensor,
-    *,
-    scale: float | Tensor,
-    bias: float | Tensor,
-    sub_similarities: Tensor | None = None,
-) -> Tensor:
+def logistic(positives: Tensor, both: list[Direction], *, scale: float | Tensor, bias: float | Tensor) -> Tensor:
     """-log σ(scale * positive + bias), minus half the sum over the negatives of log σ(-(scale * negative + bias)).
 
     Half, because if all other documents are negatives, every pair of documents is a negative twice: as images for
     sentences and as sentences for images. So the mean over documents is the loss of SigLIP (Zhai 2023). The sum grows
-    with the number of negatives; the bias, initially -10 in SigLIP, compensates for that. The other arguments
-    are those of ``directions``.
+    with the number of negatives; the bias, initially -10 in SigLIP, compensates for that.
 
     Args:
+        positives: See ``hinge``.
+        both: See ``directions``.
         scale: Factor on the similarities, above 0. A tensor, () float, may be learned.
         bias: Log-odds of a pair with similarity 0. A tensor, () float, may be learned.
 
     Returns:
-        (P,) losses of the first P documents, 0 or more.
+        (P,) losses, 0 or more.
     """
-    positives, both = directions(similarities, image_negatives, sentence_negatives, sub_similarities)
     losses = softplus(-(positives * scale + bias))
     for others, negative_mask in both:
         # ``where`` and not a product: what is no negative has no gradient, even where it is not finite.
@@ -199,10 +169,10 @@ def loss_without_information(
     """
     positives, documents = image_negatives.shape
     alike = torch.zeros((documents, documents), dtype=torch.float64, device=image_negatives.device)
-    masks = (image_negatives, sentence_negatives)
+    own, both = alike.diagonal()[:positives], directions(alike, image_negatives, sentence_negatives)
     if kind == "hinge":
-        return hinge(alike, *masks, margin=margin, negatives="mean")
+        return hinge(own, both, margin=margin, negatives="mean")
     if kind == "softmax":
-        return softmax(alike, *masks, scale=1.0)
+        return softmax(own, both, scale=1.0)
     mean = float((image_negatives.sum() + sentence_negatives.sum()) / (2 * max(positives, 1)))
-    return logistic(alike, *masks, scale=1.0, bias=-math.log(mean) if mean else 100.0)
+    return logistic(own, both, scale=1.0, bias=-math.log(mean) if mean else 100.0)

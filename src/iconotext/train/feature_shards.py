@@ -303,9 +303,10 @@ def _arrays(part: Prepared) -> dict[str, NDArray[Any]]:
 
 
 def _without_features(part: Prepared) -> Prepared:
+    """Return the documents of a part alone; copies of nothing, since views would keep all features in memory."""
     words, regions = part.words, part.regions
     if words is not None:
-        words = words._replace(ids=words.ids[:0])
+        words = words._replace(ids=words.ids[:0].copy())
     if regions is not None:
-        regions = regions._replace(features=regions.features[:0], concepts=regions.concepts[:0])
+        regions = regions._replace(features=regions.features[:0].copy(), concepts=regions.concepts[:0].copy())
     return replace(part, sentences=None, images=None, augmentations=None, posteriors=None, words=words, regions=regions)

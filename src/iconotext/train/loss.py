@@ -11,7 +11,7 @@ from torch import Tensor
 
 from iconotext.objectives import CONTRASTS
 from iconotext.objectives.coherence import coherence
-from iconotext.objectives.contrastive import loss_without_information, sample_negatives
+from iconotext.objectives.contrastive import directions, loss_without_information, sample_negatives
 from iconotext.objectives.within import draw_members, intra_document, posterior
 from iconotext.recipe import Recipe
 from iconotext.similarity.sets import negative_similarities, own_similarities, set_similarities
@@ -67,7 +67,10 @@ def losses_of(
     scale: Tensor,
     bias: Tensor,
 ) -> Tensor:
-    """Compute (P,) the weighted sum of the recipe's objectives for each positive of a batch (Li 2021, Eq. 5)."""
+    """Compute (P,) the weighted sum of the recipe's objectives for each positive of a batch (Li 2021, Eq. 5).
+
+    Pairs are compared by their cosines; of the objectives, they have only that across documents.
+    """
     objective = recipe.objective
     if not objective.compares:
         return cosines.new_zeros(batch.positives)  # only the coherence objective is used
@@ -75,35 +78,32 @@ def losses_of(
     b = None if objective.b is None else min(objective.b, documents - 1)  # a small corpus has no more others
     drawn = sample_negatives(positives, documents, b, generator)
     negative_mask = batch.negative_mask[:positives]
-    masks = tuple(mask.to(negative_mask.device) & negative_mask for mask in drawn)
+    masks = [mask.to(negative_mask.device) & negative_mask for mask in drawn]
+    similarities = cosines
+    if not recipe.similarity.pairs:
+        counts = batch.sentence_counts, batch.image_counts
+        similarities = set_similarities(cosines, *counts, **recipe.similarity.model_dump())
+    own, both = similarities.diagonal()[:positives], directions(similarities, *masks)
 
     row = CONTRASTS[objective.kind]
     function = resolve_name(row.function)
     mean = objective.negatives == "mean" or epoch < objective.mean_epochs
 
-    def contrast(margin: float, sub_similarities: Tensor | None = None) -> Tensor:
+    def contrast(similarities_of_positives: Tensor, margin: float) -> Tensor:
         values = {"margin": margin, "negatives": "mean" if mean else "hardest", "scale": scale, "bias": bias}
-        arguments = {name: values[name] for name in row.arguments}
-        losses: Tensor = function(similarities, *masks, sub_similarities=sub_similarities, **arguments)
+        losses: Tensor = function(similarities_of_positives, both, **{name: values[name] for name in row.arguments})
         return losses
 
-    if recipe.similarity.pairs:
-        similarities = cosines  # documents are pairs, without parts or unlikely links
-        return objective.cross_document * contrast(objective.margin)
-    similarities = set_similarities(
-        cosines, batch.sentence_counts, batch.image_counts, **recipe.similarity.model_dump()
-    )
     losses = cosines.new_zeros(positives)
     own_counts = batch.sentence_counts[:positives], batch.image_counts[:positives]
     if objective.cross_document:
-        losses = losses + objective.cross_document * contrast(objective.margin)
+        losses = losses + objective.cross_document * contrast(own, objective.margin)
     if objective.intra_document:
         unlikely = negative_similarities(cosines, *own_counts, **recipe.similarity.model_dump(exclude={"links"}))
-        likely = similarities.diagonal()[:positives]
-        losses = losses + objective.intra_document * intra_document(likely, unlikely, margin=objective.margin / 2)
+        losses = losses + objective.intra_document * intra_document(own, unlikely, margin=objective.margin / 2)
     if objective.sub_document:
-        sub_similarities = _sub_documents(cosines, *own_counts, recipe, generator)
-        losses = losses + objective.sub_document * contrast(objective.margin / 2, sub_similarities)
+        parts = _sub_documents(cosines, *own_counts, recipe, generator)
+        losses = losses + objective.sub_document * contrast(parts, objective.margin / 2)
     if batch.posteriors is not None:
         losses = losses + objective.posterior * posterior(cosines, batch.posteriors, *own_counts, scale=scale)
     return losses
