@@ -8,7 +8,7 @@ import pytest
 from iconotext.evaluate.results import Scored
 from iconotext.recipe import SimilaritySettings
 from iconotext.train import train
-from iconotext.train.validate import NOTHING, gold_among
+from iconotext.train.validate import Sampling, gold_among
 from tests.support.training import log_of, small_recipe, write_synthetic
 
 # Best images of the sentences: 0, 0, 2; best sentences of the images: 0, 2, 1. Worst: 2, 1, 0 and 2, 0, 0.
@@ -39,7 +39,7 @@ def test_means_over_documents_that_have_links_and_others():
                  Scored("d", SCORES[:1], ((0, 2),))]  # fmt: skip
     found = gold_among(documents, SimilaritySettings(kind="top-k", k=1))
     assert found == pytest.approx((0.5, 0.5, (1 / 9 + 1 / 3) / 2), abs=1e-6)
-    assert gold_among(documents[1:3], SimilaritySettings()) == NOTHING
+    assert gold_among(documents[1:3], SimilaritySettings()) == Sampling()
 
 
 @pytest.mark.training

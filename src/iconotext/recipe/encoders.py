@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
@@ -243,35 +243,12 @@ class EncoderKind:
 
 
 _NETWORKS = "iconotext.networks"
-_VECTORS, _IMAGES = "vectors of a text backbone", "features of an image backbone"
-
-
-def _projection(reads: str) -> EncoderKind:
-    summary = "An affine layer, or one with a hidden layer, behind frozen features."
-    network = f"{_NETWORKS}.projection:Projection"
-    return EncoderKind("projection", summary, "Hessel 2019, §3.1", reads, ProjectionSettings, network)
-
-
-def _identity(reads: str) -> EncoderKind:
-    summary = "One side of a dual encoder, unchanged."
-    return EncoderKind("identity", summary, "", reads, IdentitySettings, f"{_NETWORKS}.projection:Identity")
-
-
-def _tower(reads: str, network: str) -> EncoderKind:
-    summary = "One side of a dual encoder, trained with all its weights."
-    return EncoderKind("tower", summary, "", reads, TowerSettings, f"{_NETWORKS}.dual_encoder:{network}")
-
 
 TEXT_ENCODERS = {
     row.name: row
     for row in (
         EncoderKind(
-            "gru",
-            "A GRU over words.",
-            "Hessel 2019, §3.1",
-            "words",
-            GRUSettings,
-            f"{_NETWORKS}.recurrent:WordEncoder",
+            "gru", "A GRU over words.", "Hessel 2019, §3.1", "words", GRUSettings, f"{_NETWORKS}.recurrent:WordEncoder"
         ),
         EncoderKind(
             "transformer",
@@ -289,16 +266,37 @@ TEXT_ENCODERS = {
             LSTMSettings,
             f"{_NETWORKS}.recurrent:WordLSTM",
         ),
-        _projection(_VECTORS),
-        _identity("vectors of a dual encoder"),
-        _tower("text", "TextTower"),
+        EncoderKind(
+            "projection",
+            "An affine layer, or one with a hidden layer, behind frozen features.",
+            "Hessel 2019, §3.1",
+            "vectors of a text backbone",
+            ProjectionSettings,
+            f"{_NETWORKS}.projection:Projection",
+        ),
+        EncoderKind(
+            "identity",
+            "One side of a dual encoder, unchanged.",
+            "",
+            "vectors of a dual encoder",
+            IdentitySettings,
+            f"{_NETWORKS}.projection:Identity",
+        ),
+        EncoderKind(
+            "tower",
+            "One side of a dual encoder, trained with all its weights.",
+            "",
+            "text",
+            TowerSettings,
+            f"{_NETWORKS}.dual_encoder:TextTower",
+        ),
     )
 }
 
 IMAGE_ENCODERS = {
     row.name: row
     for row in (
-        _projection(_IMAGES),
+        replace(TEXT_ENCODERS["projection"], reads="features of an image backbone"),
         EncoderKind(
             "network",
             "EfficientNet-Lite0 or a ResNet, trained as a whole.",
@@ -315,7 +313,7 @@ IMAGE_ENCODERS = {
             RegionSettings,
             f"{_NETWORKS}.transformer:RegionEncoder",
         ),
-        _identity("features of a dual encoder"),
-        _tower("pixels", "ImageTower"),
+        replace(TEXT_ENCODERS["identity"], reads="features of a dual encoder"),
+        replace(TEXT_ENCODERS["tower"], reads="pixels", network=f"{_NETWORKS}.dual_encoder:ImageTower"),
     )
 }

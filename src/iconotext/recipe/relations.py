@@ -12,8 +12,6 @@ from iconotext.errors import SettingError
 from iconotext.recipe.settings import Settings
 from iconotext.recipe.toml import read_recipe, read_toml, shipped_recipes
 
-TABLE = "relations"
-
 
 class RelationSettings(Settings):
     """How the relation model is trained."""
@@ -61,7 +59,7 @@ class RelationRecipe(Settings):
 def is_relation_recipe(path: Path | str) -> bool:
     """Whether a recipe (a file, or the name of one in the package) trains a relation model."""
     try:
-        return TABLE in read_toml(shipped_recipes().get(str(path), Path(path)))
+        return "relations" in read_toml(shipped_recipes().get(str(path), Path(path)))
     except SettingError:
         return False  # reading it as any other recipe says what is wrong
 

@@ -34,7 +34,7 @@ from iconotext.train.schedule import learning_rate
 from iconotext.train.start import check_concepts, check_run, check_warmup, take_over
 from iconotext.train.summary import concept_shares, model_card
 from iconotext.train.validate import (
-    NOTHING,
+    Sampling,
     evaluate_split,
     pair_figures,
     sampling,
@@ -298,7 +298,7 @@ def _epoch(training: Training) -> tuple[Row, float, float]:
         "train_loss": progress.total / progress.count,
         **validated,
         "no_gradient": processes.broadcast(progress.no_gradient / progress.step),
-        **(sampling(training.model, prepared, recipe, device) if training.main else NOTHING)._asdict(),
+        **(sampling(training.model, prepared, recipe, device) if training.main else Sampling())._asdict(),
         "seconds": time.perf_counter() - before,
     }
     return row, loss, chosen_by

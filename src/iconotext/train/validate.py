@@ -93,19 +93,16 @@ class Sampling(NamedTuple):
         gold: Share among all pairs: the share by chance.
     """
 
-    likely_gold: float | None
-    unlikely_gold: float | None
-    gold: float | None
-
-
-NOTHING = Sampling(None, None, None)
+    likely_gold: float | None = None
+    unlikely_gold: float | None = None
+    gold: float | None = None
 
 
 def sampling(model: JointModel, prepared: Prepared, recipe: Recipe, device: torch.device) -> Sampling:
     """Count gold links among those that a model would choose in a sample of training documents."""
     documents = prepared.linked_documents("train")
     if not len(documents) or recipe.similarity.pairs:
-        return NOTHING
+        return Sampling()
     sample = np.sort(np.random.default_rng([recipe.seed, _STREAM]).permutation(documents)[:SAMPLE])
     return gold_among(scored_documents(model, prepared, recipe, sample, device), recipe.similarity)
 
@@ -121,7 +118,7 @@ def gold_among(scored: Iterable[Scored], similarity: SimilaritySettings) -> Samp
             shares.append(
                 [*(float((weights * gold).sum() / max(weights.sum(), 1e-9)) for weights in chosen), float(gold.mean())]
             )
-    return Sampling(*np.mean(shares, axis=0).tolist()) if shares else NOTHING
+    return Sampling(*np.mean(shares, axis=0).tolist()) if shares else Sampling()
 
 
 def _chosen(cosines: Tensor, similarity: SimilaritySettings) -> tuple[np.ndarray, np.ndarray]:

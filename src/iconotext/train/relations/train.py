@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -101,7 +101,12 @@ def train_relations(
         backbone = cached_image(backbone, cache)
     with reporting_full_disk(folder), locked(folder / LOCK, BUSY, TrainingError):
         if not is_trained(folder, recipe):  # another process may have finished it meanwhile
-            write_model(folder, recipe, *_trained(data, parts, settings, reader, backbone, report))
+            weights, metrics = _trained(data, parts, settings, reader, backbone, report)
+            (folder / METRICS).unlink(missing_ok=True)  # they belong to the old weights
+            write_text(folder / RECIPE, dump_recipe(recipe), force=True)
+            save_relation_model(folder, weights)
+            # Without metrics a model counts as unfinished, so they come last.
+            write_text(folder / METRICS, json.dumps(metrics, indent=1) + "\n", force=True)
     (folder / LOCK).unlink(missing_ok=True)
     return folder
 
@@ -202,11 +207,3 @@ def is_trained(folder: Path, recipe: RelationRecipe) -> bool:
     # Settings newer than the model have their default values.
     same_recipe(folder, dump_recipe(load_relation_recipe(folder / RECIPE)), dump_recipe(recipe))
     return len(files) == 3
-
-
-def write_model(folder: Path, recipe: RelationRecipe, weights: RelationWeights, metrics: Mapping[str, Any]) -> None:
-    """Write recipe, weights and figures; figures come last, and without them a model counts as unfinished."""
-    (folder / METRICS).unlink(missing_ok=True)  # they belong to the old weights
-    write_text(folder / RECIPE, dump_recipe(recipe), force=True)
-    save_relation_model(folder, weights)
-    write_text(folder / METRICS, json.dumps(metrics, indent=1) + "\n", force=True)
