@@ -264,48 +264,49 @@ def _loaded(row: Command) -> Any:
         function = builder_command(next(builder for builder in BUILDERS if builder.name == row.path.split()[-1]))
     else:
         function = getattr(import_module(f"iconotext.cli.{module}"), attribute) if module else None
-    around = typer.Typer(rich_markup_mode="markdown")
-    name = row.path.split()[-1]
-    if inside(row.path):
-        # A group with a function of its own runs it where no command follows.
-        alone = {"invoke_without_command": True} if function else {"no_args_is_help": True, "help": row.summary}
-        group = typer.Typer(cls=Group, rich_markup_mode="markdown")
-        group.callback(**alone)(function or _no_options)
-        around.add_typer(group, name=name)
-    else:
-        around.command(name, cls=ConfiguredCommand)(function)
-    command: Any = get_group(around).commands[name]
-    command.path = tuple(row.path.split())
-    _arrange(command, row.path)
-    return command
-
-
-def _no_options() -> None: ...
+    if not inside(row.path):
+        return _made(row.path, function)
+    # A group with a function of its own runs it where no command follows.
+    alone: Any = {"invoke_without_command": True} if function else {"no_args_is_help": True, "help": row.summary}
+    group = typer.Typer(cls=Group, rich_markup_mode="markdown", **alone)
+    if function:
+        group.callback()(function)
+    return _made(row.path, group)
 
 
 def _loaded_plugin(name: str) -> Any:
     """Return the command of another package; None, with a line on stderr, if it cannot be imported."""
     point = added()[name]
-    around = typer.Typer(rich_markup_mode="markdown")
     try:
         plugin = point.load()
         if isinstance(plugin, typer.Typer):
-            around.add_typer(plugin, name=name)
-            return get_group(around).commands[name]
+            return _made(name, plugin)
 
         @wraps(plugin)
         def run(*arguments: Any, **options: Any) -> None:
             with known_errors():
                 plugin(*arguments, **options)
 
-        around.command(name, cls=ConfiguredCommand)(run)
-        command: Any = get_group(around).commands[name]
+        return _made(name, run)
     except Exception as error:  # code of others, which may fail in any way
         say_broken(point, f"{type(error).__name__}: {error}")
         return None
-    command.path = (name,)
-    _arrange(command, name)
-    return command
+
+
+def _made(path: str, command: Any) -> Any:
+    """Return Click's command of a function, or Click's group of a ``typer.Typer``."""
+    name = path.split()[-1]
+    # Typer makes only a whole program, of which this is the one command.
+    program = typer.Typer(rich_markup_mode="markdown")
+    if isinstance(command, typer.Typer):
+        program.add_typer(command, name=name)
+    else:
+        program.command(name, cls=ConfiguredCommand)(command)
+    made: Any = get_group(program).commands[name]
+    if isinstance(made, Configured):  # a group of another package is not
+        made.path = tuple(path.split())
+        _arrange(made, path)
+    return made
 
 
 def _arrange(command: Any, path: str) -> None:
