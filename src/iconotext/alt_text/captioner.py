@@ -167,7 +167,7 @@ class Captioner:
         self._folder = folder or cache_folder() / "captioner"
         self._pace = pace or Pace(time.monotonic, time.sleep)
         self._politeness = Politeness(tries=TRIES, patience=120.0)
-        self._budget = _Budget(settings.max_pictures, settings.max_tokens)
+        self._budget = _Budget(settings)
         self._answered = threading.Event()
         self._ended = threading.Event()
 
@@ -369,12 +369,11 @@ class _Budget:
     first one runs alone.
     """
 
-    def __init__(self, pictures: int, tokens: int | None) -> None:
+    def __init__(self, limits: CaptionerSettings) -> None:
         self.changed = threading.Condition()
-        self._pictures = pictures
-        self._most_pictures = pictures
-        self._tokens = tokens
-        self._most_tokens = tokens
+        self._limits = limits
+        self._pictures = limits.max_pictures
+        self._tokens = limits.max_tokens
         self._running = 0
         self._largest = 0
 
@@ -382,12 +381,12 @@ class _Budget:
         """Count a picture that is about to be sent; return the limit that forbids it, None if there is none."""
         with self.changed:
             if self._pictures <= 0:
-                return f"the limit of {counted(self._most_pictures, 'picture')} is reached{GOES_ON}"
+                return f"the limit of {counted(self._limits.max_pictures, 'picture')} is reached{GOES_ON}"
             if self._tokens is not None:
                 while not self._fits() and self._running:
                     self.changed.wait()
                 if not self._fits():
-                    return f"the limit of {self._most_tokens:,} tokens is reached{GOES_ON}"
+                    return f"the limit of {self._limits.max_tokens:,} tokens is reached{GOES_ON}"
             self._pictures -= 1
             self._running += 1
             return None

@@ -304,7 +304,7 @@ def insert_alts(
             raise DocumentError(f"{path}: picture {wrong[0]} is not there, or has an alternative text")
         parts = list(_parts(copy, data, format_, settings, over))
         trial = {(p, n): f"iconotextmark{p}x{n}x" for p, part in enumerate(parts) for n in range(len(part.gaps))}
-        copy.write_bytes(_written(data, parts, trial))
+        copy.write_bytes(_written(data, _changed_parts(parts, trial)))
         gap_of = _gap_of(before, _read(copy, settings), trial)
         lost = [number for number in alts if number not in gap_of]
         if lost:
@@ -317,15 +317,15 @@ def insert_alts(
             raise DocumentError(
                 f"{path}: only a tag <img> without a role can mark a picture as decoration: do so by hand"
             )
-        result = _written(data, parts, texts)
+        changed = _changed_parts(parts, texts)
+        result = _written(data, changed)
         copy.write_bytes(result)
         _check(path, _read(copy, settings), _expected(before, {n: texts[gap_of[n]] for n in alts}))
-    changes = []
-    for p, part in enumerate(parts):
-        part_texts = {n: text for (q, n), text in texts.items() if q == p}
-        if part_texts:
-            changed = part.with_texts(part_texts)[len(part.mark) :].decode(part.codec)
-            changes.append((part.name, part.text, changed))
+    changes = (
+        (part.name, part.text, changed[part.name][len(part.mark) :].decode(part.codec))
+        for part in parts
+        if part.name in changed
+    )
     return Inserted(result, tuple(changes))
 
 
@@ -366,13 +366,16 @@ def _part(name: str, data: bytes, format_: str, over: bool) -> Part | None:
     return Part(name, text, mark, codec, tuple(find_gaps(text, format_, over=over)))
 
 
-def _written(data: bytes, parts: list[Part], texts: Mapping[tuple[int, int], str]) -> bytes:
-    """Return the file with texts in some gaps, keyed by number of part and gap."""
-    changed: dict[str, bytes] = {}
-    for p, part in enumerate(parts):
-        part_texts = {n: text for (q, n), text in texts.items() if q == p}
-        if part_texts:
-            changed[part.name] = part.with_texts(part_texts)
+def _changed_parts(parts: list[Part], texts: Mapping[tuple[int, int], str]) -> dict[str, bytes]:
+    """Return name to bytes of the parts that get texts; these are keyed by number of part and gap."""
+    of_part: dict[int, dict[int, str]] = {}
+    for (p, n), text in texts.items():
+        of_part.setdefault(p, {})[n] = text
+    return {parts[p].name: parts[p].with_texts(part_texts) for p, part_texts in of_part.items()}
+
+
+def _written(data: bytes, changed: Mapping[str, bytes]) -> bytes:
+    """Return the file with changed parts."""
     if not changed:
         return data
     return changed[""] if "" in changed else replace_members(data, changed)

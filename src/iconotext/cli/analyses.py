@@ -125,7 +125,7 @@ def bias(
         figure = output or (None if as_json else Path("distances.svg"))
         if figure is not None:
             check_figure(figure, force=force)
-        chosen = corpus_part(corpus, split and split.value)
+        chosen = corpus_part(corpus, split)
         settings = _with_features(settings, corpus)
         watch = partial(progress, total=min(chosen.count, settings.documents), label="Encoding")
         analysis, left_out = corpus_bias(chosen.documents(), settings, progress=watch)
@@ -253,7 +253,7 @@ def examples(
         if model == "object-detection":
             raise SettingError("examples of object-detection cannot be drawn, because its K is chosen afterwards")
         check_names(linking, model)
-        chosen = corpus_part(corpus, split and split.value)
+        chosen = corpus_part(corpus, split)
         ids, mean = list(dict.fromkeys(document or ())), None
         if not ids:
             evaluation = evaluate_model(model, chosen, linking, EvaluateSettings()).evaluation
@@ -464,7 +464,7 @@ def spread(
         check_overwrite(output, force)
         linking = LinkSettings(evidence=("picture",))
         check_names(linking, model)
-        chosen = corpus_part(corpus, split and split.value)
+        chosen = corpus_part(corpus, split)
         encoder = load_bridge(
             **_with_features(settings, corpus).model_dump(exclude={"dimensions"}),
             texts=(sentence.text for document in read_corpus(corpus) for sentence in document.sentences),

@@ -50,12 +50,18 @@ def known_errors(
     before, outer = len(written), _stopped
 
     def stopped() -> str:
-        new = [] if elsewhere else list(written)[before:]
-        if new:
-            from iconotext.features.cache import cache_folder
+        files = "whatever was written is complete"
+        if not elsewhere:
+            new = list(written)[before:]
+            if new:
+                from iconotext.features.cache import cache_folder
 
-            new = [path for path in new if cache_folder() not in path.parents]
-        return f"stopped; {_what_is_there(len(new), elsewhere=elsewhere, goes_on=goes_on)}"
+                new = [path for path in new if cache_folder() not in path.parents]
+            if not new:
+                return "stopped; nothing was written"
+            number = "1 file was" if len(new) == 1 else f"{len(new):,} files were"
+            files = f"{number} written, and {'is' if len(new) == 1 else 'are'} complete"
+        return f"stopped; {files}{', and the same command goes on from there' if goes_on else ''}"
 
     _stopped = stopped
     try:
@@ -68,15 +74,11 @@ def known_errors(
                 stack.enter_context(downloads())
             yield
             sys.stdout.flush()  # a full disk is reported here, not when Python exits
-    except IconotextError as error:
-        complain(str(error))
-        _give_up_stdout()
-        sys.exit(status)
-    except ModuleNotFoundError as error:
-        missing = missing_package(error)
-        if missing is None:
+    except (IconotextError, ModuleNotFoundError) as error:
+        message = missing_package(error) if isinstance(error, ModuleNotFoundError) else str(error)
+        if message is None:
             raise
-        complain(missing)
+        complain(message)
         _give_up_stdout()
         sys.exit(status)
     except KeyboardInterrupt as error:
@@ -85,15 +87,6 @@ def known_errors(
     finally:
         if _stopped is stopped:  # no interruption was reported
             _stopped = outer
-
-
-def _what_is_there(number: int, *, elsewhere: bool, goes_on: bool) -> str:
-    """A message about the files that an interrupted command leaves behind."""
-    if not number and not elsewhere:
-        return "nothing was written"
-    files = "1 file was written, and is complete" if number == 1 else f"{number:,} files were written, and are complete"
-    sentence = "whatever was written is complete" if elsewhere else files
-    return f"{sentence}, and the same command goes on from there" if goes_on else sentence
 
 
 def _stopped() -> str:

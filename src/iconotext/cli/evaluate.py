@@ -98,15 +98,14 @@ def evaluate_reorder(
     model: str, corpus: Path, split: Split | None, *, as_json: bool, settings: EvaluateSettings, linking: LinkSettings
 ) -> None:
     """Measure and print the reordering of pictures; the evidence is that of picture and caption by default."""
-    from iconotext.corpus.convert import own_features
     from iconotext.evaluate.reorder import reorder
     from iconotext.evaluate.score_documents import corpus_part
     from iconotext.linker import Linker
 
     evidence = linking.evidence if "evidence" in linking.model_fields_set else ("picture", "caption")
-    image = linking.image or own_features(model, corpus)
-    linker = Linker.load(model, linking.model_copy(update={"evidence": evidence, "image": image}))
-    chosen = corpus_part(corpus, split and split.value)
+    linking = with_feature_table(linking, model, corpus)
+    linker = Linker.load(model, linking.model_copy(update={"evidence": evidence}))
+    chosen = corpus_part(corpus, split)
     reordering = reorder(
         linker,
         progress(chosen.documents(), total=chosen.count, label="Putting back"),
@@ -173,7 +172,7 @@ def evaluate_retrieval(
         raise SettingError("--refine is for retrieval: add --pool 500")
     explicit = None if refine is None else parse_refinement(refine)
     encoder = retrieval_encoder(model, corpus, image=linking.image, cache=linking.cache)
-    chosen = corpus_part(corpus, split and split.value)
+    chosen = corpus_part(corpus, split)
     refinement = chosen_refinement(model, encoder, explicit)
     pairs = encoded_pairs(encoder, chosen)
     report = measure_retrieval(
@@ -208,12 +207,12 @@ def default_part(corpus: Path, split: Split | None, default: Split, otherwise: s
     """
     from iconotext.evaluate.score_documents import corpus_part
 
-    chosen = corpus_part(corpus, split and split.value)
+    chosen = corpus_part(corpus, split)
     if split is not None:
         return chosen
-    if chosen.splits[default.value]:
-        return corpus_part(corpus, default.value)
-    complain(f"{corpus}: has no {default.value} split, so all of it is taken; {otherwise}")
+    if chosen.splits[default]:
+        return corpus_part(corpus, default)
+    complain(f"{corpus}: has no {default} split, so all of it is taken; {otherwise}")
     return chosen
 
 
@@ -431,7 +430,7 @@ def evaluate_links(
         read = read_results(Path(compare), resamplings=settings.resamplings, seed=settings.seed)
         other = Report(read.model or Path(compare).stem, read.evaluation)
     check_names(linking, model, *([compare] if compare is not None and other is None else []))
-    chosen = corpus_part(corpus, split and split.value)
+    chosen = corpus_part(corpus, split)
     report = evaluate_model(model, chosen, linking, settings)
     if not report.evaluation.defined:
         raise CorpusError(f"{corpus}: {nothing_measured(report.evaluation)}")

@@ -302,10 +302,10 @@ def link(
     - `iconotext link docs/ --to label-studio --output tasks.json`
     - `iconotext link book.epub --epub chapters --evidence picture,caption`
     """
-    with known_errors(download=download, goes_on=to == HTML.name and not is_page(output)):
+    in_folder = to == HTML.name and not is_page(output)
+    with known_errors(download=download, goes_on=in_folder):
         if quiet and verbose:
             raise SettingError("--quiet and --verbose contradict each other: give one of them")
-        in_folder = to == HTML.name and not is_page(output)
         if all_pages and not in_folder:
             raise SettingError("--all-pages is for a folder of pages: leave it out")
         from iconotext.features.cache import cache_folder
@@ -427,22 +427,17 @@ def is_page(output: Path | None) -> bool:
 
 def linked_documents(run: Run, settings: RunSettings) -> Iterator[LinkedDocument | Failure]:
     """Yield every document of a run, linked or failed; one is in memory at a time."""
-    from iconotext.read import Failure
+    from iconotext.read import Failure, read_files
     from iconotext.report.terminal import count
 
-    for result in run.watched(settings.linker().link_all(_documents(run, settings.reading))):
+    read = read_files(run.files, settings.reading)
+    documents = (document if isinstance(document, Failure) else as_said_here(document) for document in read)
+    for result in run.watched(settings.linker().link_all(documents)):
         if isinstance(result, Failure):
             run.failed(result)
         else:
             run.record(result.document.source, count(result), result)
         yield result
-
-
-def _documents(run: Run, reading: ReadSettings) -> Iterator[Document | Failure]:
-    from iconotext.read import Failure, read_files
-
-    for document in read_files(run.files, reading):
-        yield document if isinstance(document, Failure) else as_said_here(document)
 
 
 def print_parts(parts: Iterable[str]) -> None:

@@ -314,15 +314,8 @@ def compare(
 
 def matched(first: Evaluation, second: Evaluation) -> tuple[list[DocumentScores], list[DocumentScores]]:
     """The documents with a defined AUC of both, in the order of the first."""
-    for evaluation in (first, second):
-        ids: set[str] = set()
-        for document in evaluation.documents:
-            if document.id in ids:
-                raise CorpusError(f"document {document.id!r} stands twice in the results of one model")
-            ids.add(document.id)
-    by_id = {document.id: document for document in second.documents}
-    ids = {document.id for document in first.documents}
-    missing, extra = [key for key in ids if key not in by_id], [key for key in by_id if key not in ids]
+    ids, by_id = _by_id(first), _by_id(second)
+    missing, extra = sorted(ids.keys() - by_id.keys()), sorted(by_id.keys() - ids.keys())
     if missing or extra:
         raise CorpusError(
             f"the models were evaluated on different documents: {len(missing)} only in the first{_examples(missing)}, "
@@ -340,6 +333,15 @@ def matched(first: Evaluation, second: Evaluation) -> tuple[list[DocumentScores]
     return list(first.defined), [by_id[document.id] for document in first.defined]
 
 
+def _by_id(evaluation: Evaluation) -> dict[str, DocumentScores]:
+    by_id: dict[str, DocumentScores] = {}
+    for document in evaluation.documents:
+        if document.id in by_id:
+            raise CorpusError(f"document {document.id!r} stands twice in the results of one model")
+        by_id[document.id] = document
+    return by_id
+
+
 def _facts(document: DocumentScores) -> tuple[int, int, int | None]:
     return document.sentences, document.images, document.links
 
@@ -347,4 +349,4 @@ def _facts(document: DocumentScores) -> tuple[int, int, int | None]:
 def _examples(identifiers: Sequence[str]) -> str:
     if not identifiers:
         return ""
-    return f" ({', '.join(sorted(identifiers)[:3])}{', ...' if len(identifiers) > 3 else ''})"
+    return f" ({', '.join(identifiers[:3])}{', ...' if len(identifiers) > 3 else ''})"

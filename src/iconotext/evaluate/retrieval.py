@@ -209,13 +209,9 @@ def draw_pools(images: int, *, pool: int = POOL, draws: int = DRAWS, seed: int =
             f"a pool of {pool:,} images cannot be drawn from {images:,}; take a smaller one (pool={max(images, 1)}) "
             "or more images, and compare only figures of equal pools"
         )
-    return _pools(images, pool, 1 if pool == images else draws, seed)
-
-
-def _pools(images: int, pool: int, draws: int, seed: int) -> Iterator[Numbers]:
     random = np.random.default_rng(seed)
-    for _ in range(draws):
-        yield np.sort(random.choice(images, pool, replace=False))
+    # No generator function, which would raise the errors above only when the first pool is taken.
+    return (np.sort(random.choice(images, pool, replace=False)) for _ in range(1 if pool == images else draws))
 
 
 def pool_queries(image_of: Numbers, pool: Numbers, images: int) -> tuple[Numbers, Numbers]:
@@ -394,7 +390,7 @@ def measure_retrieval(
     pool: int,
     refinement: Refinement = NO_REFINEMENT,
     draws: int = DRAWS,
-    resamplings: int = 2000,
+    resamplings: int = RESAMPLINGS,
     seed: int = 0,
 ) -> RetrievalReport:
     """Measure the ranks of the texts' images, and the average precision of the relations."""
