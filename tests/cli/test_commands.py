@@ -86,8 +86,27 @@ def test_a_group_of_another_package(package, tmp_path, monkeypatch):
     assert "Find which sentences" in package("link", "--help").output  # our own commands stay ours
 
 
-def test_help_imports_no_command():
-    code = "import sys; from iconotext.cli.app import app; app(['--help'], standalone_mode=False); print(*sys.modules)"
-    modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+HELP_AND_WRONG_USAGE = """
+import sys
+from typer.testing import CliRunner
+from iconotext.cli.app import app
+
+def modules_after(*commands):
+    for command in commands:
+        CliRunner().invoke(app, command.split())
+    print(*sys.modules)
+
+modules_after("--help")
+modules_after("link --help", "link", "nothing", "evaluate --help", "evaluate", "analyze curves")
+modules_after("library add --help", "search --help", "search")
+"""
+
+
+@pytest.mark.slow
+def test_help_and_wrong_usage_import_no_other_command_and_nothing_heavy():
+    code = [sys.executable, "-c", HELP_AND_WRONG_USAGE]
+    listing, *used = subprocess.run(code, capture_output=True, text=True, check=True).stdout.splitlines()
     names = {Path(row.function.partition(":")[0]).name for row in COMMANDS if row.function}
-    assert {f"iconotext.cli.{name}" for name in names} & set(modules) == set()
+    assert {f"iconotext.cli.{name}" for name in names} & set(listing.split()) == set()
+    heavy = "lancedb lxml matplotlib numpy pandas PIL pyarrow scipy statsmodels torch".split()
+    assert [name for modules in used for name in modules.split() if name in heavy] == []

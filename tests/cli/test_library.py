@@ -1,9 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 from PIL import Image as Pillow
@@ -148,16 +145,3 @@ def test_a_library_remembers_where_its_relation_model_is(photos, tmp_path, monke
     assert {"relations": {}}.items() <= json.loads(run("search", lib, "A tram", "--json"))[0].items()
     assert "made without a relation model" in run("search", lib, "A tram", "--relation", "story", status=1)
     assert len(asked) == 3
-
-
-def test_help_is_quick_and_needs_no_lancedb():
-    code = (
-        "import sys\nfrom typer.testing import CliRunner\nfrom iconotext.cli.app import app\n"
-        "for command in (['library', 'add', '--help'], ['search', '--help'], ['search']):\n"
-        "    CliRunner().invoke(app, command)\n"
-        "print([name for name in ('lancedb', 'pandas', 'pyarrow', 'torch', 'PIL') if name in sys.modules])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=dict(os.environ)
-    )
-    assert done.stdout.strip() == "[]"

@@ -267,15 +267,3 @@ def test_usage_and_version():
     assert "Examples" in run("link", "--help")
     run("link", status=2)
     run("link", "a.md", "--to", "nonsense", status=2)
-
-
-@pytest.mark.slow
-def test_help_and_usage_errors_load_nothing_heavy():
-    code = (
-        "import sys; from typer.testing import CliRunner; from iconotext.cli.app import app; r = CliRunner();"
-        "r.invoke(app, ['link', '--help']); r.invoke(app, ['link']); r.invoke(app, ['nothing']);"
-        "print([m for m in ('torch', 'lxml', 'PIL', 'scipy', 'numpy') if m in sys.modules])"
-    )
-    assert (
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
-    )

@@ -30,18 +30,9 @@ __all__ = [
 
 __getattr__, __dir__ = lazy(
     __name__,
-    {
-        "Captioner": "iconotext.alt_text.captioner",
-        "CaptionerSettings": "iconotext.alt_text.captioner",
-        "Change": "iconotext.alt_text.writing",
-        "Draft": "iconotext.alt_text.drafts",
-        "Prompt": "iconotext.alt_text.prompt",
-        "Refused": "iconotext.alt_text.captioned",
-        "captioned_drafts": "iconotext.alt_text.captioned",
-        "plan_change": "iconotext.alt_text.writing",
-        "prompts": "iconotext.alt_text.prompt",
-        "read_drafts": "iconotext.alt_text.drafts",
-        "unified_diff": "iconotext.alt_text.writing",
-        "write_change": "iconotext.alt_text.writing",
-    },
+    dict.fromkeys(("Refused", "captioned_drafts"), "iconotext.alt_text.captioned")
+    | dict.fromkeys(("Captioner", "CaptionerSettings"), "iconotext.alt_text.captioner")
+    | dict.fromkeys(("Draft", "read_drafts"), "iconotext.alt_text.drafts")
+    | dict.fromkeys(("Prompt", "prompts"), "iconotext.alt_text.prompt")
+    | dict.fromkeys(("Change", "plan_change", "unified_diff", "write_change"), "iconotext.alt_text.writing"),
 )

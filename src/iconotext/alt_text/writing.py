@@ -62,6 +62,7 @@ def replace_members(data: bytes, changed: Mapping[str, bytes]) -> bytes:
     if end[6] != directory or any(TOO_LARGE in (i.file_size, i.compress_size, i.header_offset) for i in infos):
         raise DocumentError("an unusual zip file, which cannot be changed in part: save it again")
     in_place = sorted(infos, key=lambda info: info.header_offset)
+    # A member reaches from its header to the next one: its descriptor, if it has one, is copied along.
     borders = [*(info.header_offset for info in in_place), directory]
     parts = [data[: borders[0]]]
     length = borders[0]
@@ -87,7 +88,7 @@ def _packed(content: bytes, method: int) -> bytes:
 
 def _local(data: bytes, start: int, content: bytes, packed: bytes) -> bytes:
     head = list(LOCAL.unpack_from(data, start))
-    head[2] &= ~HAS_DESCRIPTOR
+    head[2] &= ~HAS_DESCRIPTOR  # the sizes are known now, and stand in the header itself
     head[6:9] = zlib.crc32(content), len(packed), len(content)
     names = data[start + LOCAL.size : start + LOCAL.size + head[9] + head[10]]
     return LOCAL.pack(*head) + names + packed
@@ -98,7 +99,7 @@ def _directory(listing: bytes, moved: Mapping[int, tuple[int, bytes | None, byte
     while listing[at : at + 4] == b"PK\x01\x02":
         entry = list(ENTRY.unpack_from(listing, at))
         size = ENTRY.size + sum(entry[10:13])
-        entry[16], content, packed = moved[entry[16]]
+        entry[16], content, packed = moved[entry[16]]  # the offset of the member tells which one it is
         if content is not None:
             entry[3] &= ~HAS_DESCRIPTOR
             entry[7:10] = zlib.crc32(content), len(packed), len(content)
@@ -109,6 +110,7 @@ def _directory(listing: bytes, moved: Mapping[int, tuple[int, bytes | None, byte
 
 Markup = Literal["attribute", "markdown", "plain", "shortcode"]
 
+# Quantifiers with + behind them give nothing back: a file of thousands of openings is searched in linear time.
 MARKDOWN = re.compile(r"!\[([ \t]{0,20}+)\](?=[(\[])")
 FILLED = re.compile(r"!\[((?:\\[^\n]|[^\[\]\\]){0,2000}+)\](?=\(|\[[^\]])")
 """A picture with any text in the brackets, except ``![name][]``, where the text names the address."""
@@ -194,7 +196,7 @@ def _tags(text: str, opening: re.Pattern[str], over: bool) -> Iterator[Gap]:
 
 def _tag(text: str, begin: int, name: str, over: bool) -> tuple[Gap | None, int]:
     """Return the gap in a tag whose name ends at ``begin``, and where to continue."""
-    gap: Gap | None = Gap(begin, begin, "attribute", f' {name}="', '"')
+    gap: Gap | None = Gap(begin, begin, "attribute", f' {name}="', '"')  # unless the tag has the attribute
     has_name, has_role, at = False, False, begin
     while (attribute := NAME.match(text, at)) is not None:
         at = attribute.end()

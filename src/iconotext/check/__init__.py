@@ -15,14 +15,7 @@ __all__ = ["CheckSettings", "Checked", "Finding", "Page", "Picture", "Reference"
 
 __getattr__, __dir__ = lazy(
     __name__,
-    {
-        "CheckSettings": "iconotext.check.rules",
-        "Checked": "iconotext.check.audit",
-        "Finding": "iconotext.check.rules",
-        "Page": "iconotext.check.page",
-        "Picture": "iconotext.check.page",
-        "Reference": "iconotext.check.page",
-        "Rule": "iconotext.check.rules",
-        "check": "iconotext.check.audit",
-    },
+    dict.fromkeys(("Checked", "check"), "iconotext.check.audit")
+    | dict.fromkeys(("Page", "Picture", "Reference"), "iconotext.check.page")
+    | dict.fromkeys(("CheckSettings", "Finding", "Rule"), "iconotext.check.rules"),
 )

@@ -91,9 +91,7 @@ def check(
         try:
             row = suffix_format(path)
             if formats and (row.name if row else file_format(path, reading)[0]) not in formats:
-                raise DocumentError(
-                    f"{path}: not a format that is checked: give {listed((r.title for r in rows), 'or')}"
-                )
+                raise DocumentError(f"{path}: not a format that is checked: give {titles}")
             page, broken = check_page(path, settings, reading, within=folder)
         except SettingError:
             raise
@@ -115,6 +113,7 @@ def check_page(
     Args:
         within: Folder in which images may be, if ``reading.root`` is not set; None for the file's own folder.
     """
+    # A look at the bytes is much faster than reading a file in a process of its own.
     if not _may_hold_pictures(path, reading):
         return Page(path.as_posix(), "", ()), []
     within = reading.root or within or path.parent

@@ -128,18 +128,18 @@ def unmentioned(picture: Picture, page: Page, settings: CheckSettings) -> str | 
 
 
 def missing(reference: Reference, page: Page, settings: CheckSettings) -> str | None:
-    name = reference.target
-    is_named = name is not None and FIGURE_NAME.match(name)
-    if not is_named and (reference.label is None or _is_there(reference.label.family, reference.label.number, page)):
+    label, target = reference.label, reference.target
+    name = target if target is not None and FIGURE_NAME.match(target) else None
+    # Most links lead to no figure. They end here, before the file is searched for what defines their target.
+    if name is None and (
+        label is None or _is_there(label.family, label.number, page) or _elsewhere(page, number(label))
+    ):
         return None
-    if name is not None and (name in page.named or page.defines(name) or _elsewhere(page, name)):
+    if target is not None and (target in page.named or page.defines(target) or _elsewhere(page, target)):
         return None
-    if name is not None and is_named:
+    if name is not None:
         return f"no figure has the name {quoted(name)} to which the text refers: name the right one"
-    if reference.label is None:
-        return None
-    n = number(reference.label)
-    return None if _elsewhere(page, n) else f"there is no {reference.source}: add the figure, or name the right one"
+    return f"there is no {reference.source}: add the figure, or name the right one"
 
 
 def _is_there(family: str, label: str, page: Page) -> bool:
@@ -229,7 +229,7 @@ def _rising(numbers: Sequence[int]) -> set[int]:
         before.append(places[length - 1] if length else None)
         ends[length : length + 1] = [n]
         places[length : length + 1] = [at]
-    rising: set[int] = set()
+    rising: set[int] = set()  # read backwards from the end of the longest one
     place = places[-1] if places else None
     while place is not None:
         rising.add(place)

@@ -305,8 +305,9 @@ class Page:
         behind = bisect_left(self._marks, (passage.block + 1, 0))
         start = self._marks[before - 1][1] if before else 0
         end = self._marks[behind][1] if behind < len(self._marks) else len(self.text)
-        end = end if end > start else len(self.text)
+        end = end if end > start else len(self.text)  # positions need not rise with the blocks
         first = _WORD.findall(passage.text[:200])[:FIRST_WORDS]
+        # Markup that the pattern does not know may stand between two words: then fewer of them are looked for.
         for count in range(len(first), 0, -1):
             pattern = re.compile(r"\b" + _BETWEEN.join(map(re.escape, first[:count])))
             if match := pattern.search(self.text, start, end):
@@ -341,6 +342,7 @@ class Page:
     @cached_property
     def words_before(self) -> list[int]:
         """The number of words before each block, and of all words."""
+        # Sums from the beginning, so that a difference of two is the number of words between any two blocks.
         blocks = [passage.block for passage in self.passages] + [picture.block for picture in self.pictures]
         counts = [0] * (max(blocks, default=-1) + 1)
         for passage in self.passages:

@@ -319,7 +319,7 @@ def _arrange(command: Any, path: str) -> None:
         option.show_envvar = False
         option.rich_help_panel = MORE if names and flag(option) not in names else None
         if option.multiple:  # Click would split at every space
-            option.value_from_envvar = lambda ctx, name=option.envvar: words(name)
+            option.value_from_envvar = lambda ctx, name=option.envvar: words(name)  # the name of this turn of the loop
     order = {name: number for number, name in enumerate(names)}
     command.params.sort(key=lambda p: order.get(flag(p), len(order)))
     name_types(command)

@@ -47,6 +47,7 @@ def known_errors(
         status: Exit status, if 1 has another meaning.
     """
     global _stopped
+    # Blocks may be nested: an option's callback has one while the context of its command is made.
     before, outer = len(written), _stopped
 
     def stopped() -> str:
@@ -116,7 +117,7 @@ def _end_soon(heard: int) -> None:
 
 def _tell_of_interruption() -> None:
     global _stopped
-    with _telling:
+    with _telling:  # the main thread and that of ``_end_soon`` may come at the same moment
         if line := _stopped():
             complain(line)
         _stopped = str  # once is enough
@@ -131,7 +132,7 @@ def _ends_when_terminated() -> Iterator[None]:
     def end(*_: object) -> None:
         raise _Terminated
 
-    if threading.current_thread() is not threading.main_thread():
+    if threading.current_thread() is not threading.main_thread():  # where Python sets no handler
         yield
         return
     before = signal.signal(signal.SIGTERM, end)

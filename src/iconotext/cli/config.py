@@ -58,6 +58,7 @@ class Configured:
         """Make Click's context of a call; what is wrong outside the command line ends it with one line."""
         options = {flag(p): p for p in self.params if p.param_type_name == "option" and not p.is_eager}
         with known_errors(status=STATUS.get(self.path, 1)):
+            # Click uses the default map after the command line and the environment, which gives the order above.
             values = self._from_files(options)
             self._check_variables(options)
             extra["default_map"] = {options[name].name: value for name, (value, _) in values.items()}
@@ -99,6 +100,7 @@ class Configured:
             return
         where = f"{file}: {reprlib.repr('.'.join((*self.path, key)))}"
         if isinstance(value, dict) and commands:
+            # A command is a table of the file, so it is proposed as it has to be written there.
             near = did_you_mean(key, list(commands)).replace("mean ", "mean [").replace("?", "]?")
             raise SettingError(f"{where}: no such command{near or '; `iconotext --help` names them'}")
         names = [".".join((*self.path, name)) for name in options]
@@ -168,7 +170,7 @@ def _text(path: Path) -> str:
         return ""
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
-            return file.read(2**20)
+            return file.read(2**20)  # of a larger file, our tables are looked for in the beginning alone
     except OSError as error:
         raise SettingError(f"{path}: cannot be read: {error.strerror}") from error
 

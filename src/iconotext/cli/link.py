@@ -138,7 +138,7 @@ class Run:
         """Record a linked document; ``linked`` is None if it was linked before and has not changed."""
         from iconotext.report.problems import Problem
 
-        self._only = linked if not self._counts else None
+        self._only = linked if not self._counts else None  # no more than one is kept in memory
         self._counts.append(counts)
         self._unchanged += linked is None
         where = str(path or counts.name)
@@ -366,6 +366,7 @@ def link_folder(paths: list[Path], folder: Path, settings: RunSettings) -> None:
     run = Run(paths, settings.reading, output=None, quiet=settings.quiet)
     chapters = settings.reading.epub == "chapters" and any(p.suffix.lower() == ".epub" for p, _ in run.files)
     by_name = dict(zip(run.names, run.files, strict=True))
+    # The habits and the pages need the documents, one after the other; RunFiles reads each file once.
     with RunFiles(by_name, settings.reading, as_said_here) as files:
         linker = cache(settings.linker)  # a document alone that has not changed needs no model
         # The links of one page depend on the habits that all documents show.

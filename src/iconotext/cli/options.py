@@ -195,7 +195,8 @@ def settings_options(command: Callable[..., None]) -> Callable[..., None]:
         with known_errors(status=2):  # as Typer does for its own errors
             for parameter, (kind, chosen, options) in settings.items():
                 plain = {option: _plain(kind, name, values.pop(option)) for option, name in options.items()}
-                # A library remembers what was given, and only that.
+                # A library remembers what was given, and only that. So the settings that pydantic has checked are made
+                # once more, without their check: it takes the defaults of the panel for given, too.
                 explicit = {name: plain[option] for option, name in options.items() if is_given(option)}
                 flags = {name: chosen.flag(name) for name in options.values()}
                 checked = make_settings(kind, {**chosen.defaults, **explicit}, flags)

@@ -143,6 +143,7 @@ def _tables(grid: Grid, width: int) -> Iterator[RenderableType]:
     rows = [[_text(cell) for cell in row] for row in grid.rows]
     cells = [max([row[i].cell_len for row in rows] + [1]) for i in range(len(head))]
     widths = [max(name.cell_len, cell) for name, cell in zip(head, cells, strict=True)]
+    # Rich would shorten or fold cells; instead, columns that do not fit go into a further table with the same names.
     if sum(widths) + GAP * (len(widths) - 1) > width:  # a header may break between words, a figure may not
         widths = [
             max([len(word) for word in name.plain.split()] + [cell]) for name, cell in zip(head, cells, strict=True)

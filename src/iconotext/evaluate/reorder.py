@@ -202,6 +202,7 @@ def _scores(linker: Linker, lost: Displaced, unseen: UnseenImages) -> Iterator[t
 
 def _around(log_odds: FloatMatrix, around: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Return (V, V) log-odds that an image belongs to a sentence around a place: the logarithm of their sum."""
+    # Less the largest of its column, so that no exponential overflows; 1e-30 keeps the logarithm finite.
     weight = np.exp(log_odds.astype(np.float64) - log_odds.max(axis=0))
     log: NDArray[np.float64] = np.log(around.astype(np.float64) @ weight + 1e-30)
     return log

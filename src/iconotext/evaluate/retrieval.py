@@ -193,7 +193,7 @@ def ranks_of(similarities: Floats, true: Numbers) -> Ranks:
         query, image = np.argwhere(np.isnan(similarities))[0]
         raise ShapeError(f"the similarity of query {query} and image {image} is not a number")
     target = np.take_along_axis(similarities, true[:, None].astype(np.intp), axis=1)
-    return Ranks((similarities > target).sum(axis=1), (similarities == target).sum(axis=1) - 1)
+    return Ranks((similarities > target).sum(axis=1), (similarities == target).sum(axis=1) - 1)  # but itself
 
 
 def draw_pools(images: int, *, pool: int = POOL, draws: int = DRAWS, seed: int = 0) -> Iterator[Numbers]:

@@ -38,6 +38,7 @@ def krippendorff_alpha(units: Iterable[Sequence[Hashable]]) -> float | None:
     if not expected:
         return None
     observed = sum(
+        # Ordered pairs of unequal answers of a unit, over the number of its answers but one.
         (Fraction(count.total() ** 2 - sum(c * c for c in count.values()), count.total() - 1) for count in paired),
         Fraction(0),
     )
@@ -64,7 +65,7 @@ def resampled_counts(documents: int, resamplings: int, seed: int) -> Iterator[ND
     for start in range(0, resamplings, rows):
         count = min(rows, resamplings - start)
         drawn = random.integers(0, documents, (count, documents))
-        drawn += np.arange(count)[:, None] * documents
+        drawn += np.arange(count)[:, None] * documents  # each row in a range of its own, so one bincount counts all
         counts = np.bincount(drawn.ravel(), minlength=count * documents)
         yield counts.reshape(count, documents).astype(np.float64)
 
@@ -155,6 +156,7 @@ def wilcoxon_p(differences: NDArray[np.float64]) -> float:
         for rank in twice:
             ways[rank:] += ways[: total + 1 - rank].copy()
         return float(min(1.0, 2 * ways[: min(observed, total - observed) + 1].sum() / ways.sum()))
+    # Under the null the sum has the variance Σ rank² / 4; erfc(z / √2) is both tails of the normal distribution.
     return math.erfc(abs(2 * observed - total) / math.sqrt(2 * float(np.square(twice, dtype=np.float64).sum())))
 
 

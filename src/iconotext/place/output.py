@@ -178,7 +178,7 @@ def _inserted(linked: LinkedDocument, text: str, folder: Path) -> str:
     spans = source_spans(linked.document)
     lines = _LINE.findall(text)
     ends = _leaf_ends(text, lines)
-    line_of = [number for number, line in enumerate(lines) for _ in line]
+    line_of = [number for number, line in enumerate(lines) for _ in line]  # character to its line
     after: dict[int, list[str]] = {}
     prefixes: dict[int, str] = {}
     for link in _in_order(linked):

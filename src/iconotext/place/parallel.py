@@ -84,10 +84,10 @@ def aligned(one: Sequence[str], other: Sequence[str]) -> Alignment:
                 last[i, dj:][better] = k
         # Sentences of the other text alone: the smallest of best[k] + (j - k) * alone over k up to j.
         skipped = np.minimum.accumulate(best - steps) + steps
-        last[i][skipped < best - 1e-9] = moves.index((0, 1))
+        last[i][skipped < best - 1e-9] = moves.index((0, 1))  # less is rounding of the sums
         rows = [*rows[-1:], np.minimum(best, skipped)]
     pairs = []
-    i, j = n, m
+    i, j = n, m  # back from the end, by the last move of each cell
     while i or j:
         di, dj = moves[last[i, j]]
         i, j = i - di, j - dj

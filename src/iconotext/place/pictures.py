@@ -138,7 +138,7 @@ def chunk_images(images: Iterable[ChunkImage], text: str) -> list[Image]:
 def _images(source: Given, link: LinkAll, settings: ReadSettings) -> Iterator[tuple[object, Image]]:
     """Yield images, each with a name that is the same for an image that comes in parts."""
     if isinstance(source, Image):
-        yield object(), source
+        yield object(), source  # a name like no other: it is a whole image
     elif isinstance(source, LinkedDocument):
         for number, image in enumerate(from_elsewhere(source)):
             yield (source.document.id, number), image
