@@ -11,7 +11,7 @@ import pytest
 
 from iconotext.alt_text.writing import digest, plan_change, unified_diff, write_change
 from iconotext.errors import OutputError
-from iconotext.read import ReadSettings, read
+from iconotext.read import ReadSettings
 
 SETTINGS = ReadSettings()
 TEXT = "# A\n\nSome words.\n\n![](a.png)\n\nThe end.\n"
@@ -119,8 +119,3 @@ def test_killed_at_any_moment_the_file_is_the_old_or_the_new_one(tmp_path):
     path.write_text(TEXT + filler)
     other.write_text(TEXT.replace("![]", "![A barn]") + filler)
     subprocess.run([sys.executable, "-c", KILLED, str(path), str(other)], check=True)
-
-
-def test_what_was_written_reads_back(article):
-    write_change(plan(article))
-    assert [image.alt for image in read(article).images] == ["A barn"]

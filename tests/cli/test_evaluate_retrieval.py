@@ -7,6 +7,7 @@ import pytest
 
 from iconotext.encoders.coherence_relations import SETTINGS_FILE
 from tests.support.coherent import coherent_model
+from tests.support.program import error_line
 from tests.support.program import printed as run
 
 
@@ -97,10 +98,7 @@ def test_the_settings_in_the_models_folder_are_taken_unless_others_are_given(pai
     ],
 )
 def test_known_errors_are_one_line(pairs, arguments, message):
-    output = run("evaluate", arguments[0], pairs, *arguments[1:], status=1)
-    lines = [line for line in output.splitlines() if line.startswith("iconotext: ")]
-    assert len(lines) == 1
-    assert re.search(message, lines[0])
+    assert re.search(message, error_line("evaluate", arguments[0], pairs, *arguments[1:]))
 
 
 def test_a_pool_below_one_is_wrong_usage(pairs):

@@ -118,13 +118,6 @@ def test_remove(photos, tmp_path):
     assert json.loads(run("library", "remove", lib, tmp_path / "elsewhere", "--json"))["removed"] == 1
 
 
-def test_a_document_that_fails_is_told_and_the_rest_is_added(photos, tmp_path):
-    (photos / "walk" / "broken.docx").write_bytes(b"PK nonsense")
-    output = run("library", "add", tmp_path / "lib", photos, status=1)
-    assert "broken.docx" in output
-    assert "4 new pictures" in output
-
-
 @pytest.mark.slow
 def test_a_library_remembers_where_its_relation_model_is(photos, tmp_path, monkeypatch):
     asked = []

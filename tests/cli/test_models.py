@@ -78,8 +78,8 @@ def test_a_revision_needs_a_name_and_permission(small_hub, graphs):
 @pytest.mark.slow
 def test_link(graphs, small_hub):
     small_hub.add("org/clip", graphs / "clip")
-    alone = json.loads(run("link", "a.md", "--to", "json", "--model", "clip", "--evidence", "picture", "--k", "1"))
-    (document,) = alone
+    best_pictures = ("link", "a.md", "--to", "json", "--evidence", "picture", "--k", "1")
+    (document,) = json.loads(run(*best_pictures, "--model", "clip"))
     both = load_dual_encoder("clip")
     cosines = (
         both.text.encode([each["text"] for each in document["sentences"]])
@@ -89,21 +89,7 @@ def test_link(graphs, small_hub):
     assert shown
     for (sentence, image), score in shown.items():
         assert score == pytest.approx(float(cosines[sentence, image]), abs=1e-3)
-    fetched = json.loads(
-        run(
-            "link",
-            "a.md",
-            "--to",
-            "json",
-            "--model",
-            "org/clip:fp32",
-            "--download",
-            "--evidence",
-            "picture",
-            "--k",
-            "1",
-        )
-    )
+    fetched = json.loads(run(*best_pictures, "--model", "org/clip:fp32", "--download"))
     assert [link["score"] for link in fetched[0]["links"]] == [link["score"] for link in document["links"]]
     for more in (["--model", "clip:quantized", "--text", "sentences"], ["--text", "sentences"]):
         (document,) = json.loads(run("link", "a.md", "--to", "json", *more))
@@ -111,19 +97,11 @@ def test_link(graphs, small_hub):
 
 
 def test_evaluate(graphs):
-    rows = [
-        {
-            "id": f"d{n}",
-            "sentences": ["A cat.", "The dog.", "Of the mat."],
-            "images": ["0.png", "1.png"],
-            "links": [[0, 0]],
-        }
-        for n in range(3)
-    ]
-    (graphs / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    row = {"sentences": ["A cat.", "The dog.", "Of the mat."], "images": ["0.png", "1.png"], "links": [[0, 0]]}
+    (graphs / "corpus.jsonl").write_text("".join(json.dumps({"id": f"d{n}", **row}) + "\n" for n in range(3)))
     both = load_dual_encoder("clip")
     images = both.image.encode([graphs / "0.png", graphs / "1.png"]).pooled
-    scores = both.text.encode(rows[0]["sentences"]) @ images.T
+    scores = both.text.encode(row["sentences"]) @ images.T
     wanted = (scores[0, 0] > np.delete(scores.ravel(), 0)).mean()
     found = json.loads(run("evaluate", "clip", "corpus.jsonl", "--json"))
     assert found["auc"] == pytest.approx(wanted)

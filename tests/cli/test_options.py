@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -144,9 +145,10 @@ def commands(command, *path):
 
 
 COMMANDS = commands(typer.main.get_command(app))
+every_command = pytest.mark.parametrize(("path", "command"), COMMANDS, ids=[" ".join(path) for path, _ in COMMANDS])
 
 
-@pytest.mark.parametrize(("path", "command"), COMMANDS, ids=[" ".join(path) for path, _ in COMMANDS])
+@every_command
 def test_options_have_names_of_their_own_and_help(path, command):
     options = [each for each in command.params if each.param_type_name == "option"]
     assert [option.name for option in options if not option.help] == []
@@ -154,13 +156,31 @@ def test_options_have_names_of_their_own_and_help(path, command):
     assert sorted(names) == sorted(set(names))
 
 
-@pytest.mark.parametrize(("path", "command"), COMMANDS, ids=[" ".join(path) for path, _ in COMMANDS])
+@every_command
 def test_a_help_screen_shows_a_dozen_options_at_most_before_the_others(path, command):
     options = [each for each in command.params if each.param_type_name == "option"]
     first = [flag(each) for each in options if each.rich_help_panel is None]
     assert len(first) < 12  # and --help
     assert set(SHOWN.get(" ".join(path), "").split()) <= set(first)  # none is misspelt
     assert {each.rich_help_panel for each in options} <= {None, MORE}
+
+
+@pytest.mark.slow
+@every_command
+def test_help_calls_types_by_plain_words(path, command):
+    shown = CliRunner().invoke(app, [*path, "-h"], env={"COLUMNS": "200"}).stdout
+    assert not re.search(r"<(bool|path|dir|file|str|int|float|list|[a-z]+ range)", shown), shown
+    assert re.search(r"--help +-h +Show", shown)
+
+
+def test_help_of_the_program_calls_types_by_plain_words():
+    shown = CliRunner().invoke(app, ["-h"], env={"COLUMNS": "200"}).stdout
+    assert re.search(r"--install-completion +Install", shown)
+
+
+def test_names_of_rules_are_whole_on_a_narrow_terminal():
+    shown = CliRunner().invoke(app, ["link", "-h"], env={"COLUMNS": "80"}).stdout
+    assert "threshold" in shown
 
 
 @pytest.mark.parametrize(

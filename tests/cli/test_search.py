@@ -64,13 +64,6 @@ def test_a_relation_by_its_short_name_and_filters(lib, photos):
     assert "No picture satisfies the filters." in run("search", lib, "Anything", "--until", "1990")
 
 
-def test_by_picture(lib, photos, tmp_path):
-    shutil.copy(photos / "2.png", tmp_path / "like.png")
-    found = json.loads(run("search", lib, "--picture", tmp_path / "like.png", "--json"))
-    assert found[0]["image"] == str(photos / "2.png")
-    assert found[0]["score"] == pytest.approx(1, abs=1e-3)
-
-
 def test_table_and_page(lib, tmp_path):
     shown = run("search", lib, "A red tram", "--html", tmp_path / "found.html")
     assert "tram.png" in shown.replace("\n", "")

@@ -17,14 +17,18 @@ run = partial(program.run, "train")
 
 
 @pytest.fixture
+def corpus(tmp_path):
+    return write_synthetic(tmp_path / "corpus", 20)
+
+
+@pytest.fixture
 def recipe(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text(dump_recipe(small_recipe(name="mine")))
     return path
 
 
-def test_train_prints_epochs_and_figures_and_is_not_done_twice(tmp_path, recipe, monkeypatch):
-    corpus = write_synthetic(tmp_path / "corpus", 20)
+def test_train_prints_epochs_and_figures_and_is_not_done_twice(tmp_path, corpus, recipe, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = run(recipe, "--corpus", corpus, "--set", "training.epochs=2")
     assert [line.split(":")[0] for line in result.stderr.splitlines()] == ["epoch 1", "epoch 2"]
@@ -41,8 +45,7 @@ def test_train_prints_epochs_and_figures_and_is_not_done_twice(tmp_path, recipe,
     assert "differs in training.epochs; name another folder" in other.stderr
 
 
-def test_an_interrupted_training_goes_on(tmp_path, recipe):
-    corpus = write_synthetic(tmp_path / "corpus", 20)
+def test_an_interrupted_training_goes_on(tmp_path, corpus, recipe):
 
     class Stop:
         def step(self, epoch, *_):
@@ -59,13 +62,14 @@ def test_an_interrupted_training_goes_on(tmp_path, recipe):
     assert [line.split(":")[0] for line in result.stderr.splitlines()[1:]] == ["epoch 2", "epoch 3"]
 
 
-def test_a_model_to_start_from_is_enough(tmp_path, recipe):
-    corpus = write_synthetic(tmp_path / "corpus", 20)
+def test_a_model_to_start_from_is_enough(tmp_path, corpus, recipe):
     run(recipe, "--corpus", corpus, "--output", tmp_path / "first", "--set", "training.epochs=1")
     run("--init", tmp_path / "first", "--corpus", corpus, "--output", tmp_path / "second", "--set", "training.epochs=1",
         "--set", "training.warmup=0")  # fmt: skip
     adapted = load_recipe(tmp_path / "second" / "recipe.toml")
     assert (adapted.name, adapted.init) == ("adapt", str(tmp_path / "first"))
+    with_recipe = run(recipe, "-c", corpus, "-o", tmp_path / "third", "--init", tmp_path / "first")
+    assert "best epoch" in with_recipe.stdout
 
 
 def test_list_names_the_recipes_that_ship():
@@ -104,15 +108,7 @@ def test_an_unknown_recipe(tmp_path):
     assert "; did you mean adapt? There are adapt," in run("adpt", "-c", tmp_path / "c.jsonl", status=1).stderr
 
 
-def test_one_goes_on_from_another_model(tmp_path, recipe):
-    corpus = write_synthetic(tmp_path / "corpus", 20)
-    run(recipe, "-c", corpus, "-o", tmp_path / "one", "--set", "training.epochs=1")
-    result = run(recipe, "-c", corpus, "-o", tmp_path / "two", "--init", tmp_path / "one")
-    assert "best epoch" in result.stdout
-
-
-def test_the_bar_of_a_terminal(tmp_path, capsys):
-    corpus = write_synthetic(tmp_path / "corpus", 20)
+def test_the_bar_of_a_terminal(tmp_path, corpus, capsys):
     with closing(Bars()) as bars:
         recipe = small_recipe(training={"epochs": 1})
         train_model(recipe, [corpus], tmp_path / "m", report=bars.report, watcher=_Watcher(bars))

@@ -25,47 +25,30 @@ def run(*arguments, status=0):
     return program.run("train", "relations", *arguments, *small, status=status)
 
 
-def test_a_relation_model_is_trained_and_its_figures_are_told(tmp_path, corpus, monkeypatch):
-    monkeypatch.setenv("ICONOTEXT_CACHE", str(tmp_path / "cache"))
+def test_a_relation_model_is_trained_once_and_its_figures_are_told(tmp_path, corpus):
     result = run("--corpus", corpus, "--output", tmp_path / "model")
     assert result.stdout.startswith("Subjective: average precision ")
     assert result.stdout.endswith(
         "(chance 0.50), 24 pairs\ntrained on 24 labelled pairs, 0 of validation and 0 of test splits\n"
     )
     assert "fold 2" in result.stderr
-    assert {file.name for file in (tmp_path / "model").iterdir()} == {
-        "recipe.toml",
-        "weights.safetensors",
-        "metrics.json",
-    }
-
-
-def test_a_model_that_is_there_stays(tmp_path, corpus, monkeypatch):
-    monkeypatch.setenv("ICONOTEXT_CACHE", str(tmp_path / "cache"))
-    model = tmp_path / "model"
-    first = run("--corpus", corpus, "--output", model)
-    before = {file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in model.iterdir()}
-    again = run("--corpus", corpus, "--output", model)
-    assert again.stdout == first.stdout
+    files = {file.name: file.stat().st_mtime_ns for file in (tmp_path / "model").iterdir()}
+    assert set(files) == {"recipe.toml", "weights.safetensors", "metrics.json"}
+    again = run("--corpus", corpus, "--output", tmp_path / "model")
+    assert again.stdout == result.stdout
     assert "is trained already" in again.stderr
-    other = run("--corpus", corpus, "--output", model, "--set", "relations.seed=1", status=1)
-    assert "holds a model of another recipe, which differs in relations.seed; name another folder" in other.stderr
-    assert {file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in model.iterdir()} == before
+    assert {file.name: file.stat().st_mtime_ns for file in (tmp_path / "model").iterdir()} == files
 
 
-def test_pairs_of_other_splits_are_told_and_can_be_left_out(tmp_path, corpus, monkeypatch):
-    monkeypatch.setenv("ICONOTEXT_CACHE", str(tmp_path / "cache"))
+def test_pairs_of_other_splits_are_told(tmp_path, corpus):
     rows = [json.loads(line) for line in corpus.read_text().splitlines()]
     splits = ["train", "train", "train", "validation", "test", "test", "test", None]
     corpus.write_text("".join(json.dumps(row | {"split": splits[n % 8]}) + "\n" for n, row in enumerate(rows)))
     result = run("--corpus", corpus, "--output", tmp_path / "all")
     assert result.stdout.endswith("trained on 24 labelled pairs, 3 of validation and 9 of test splits\n")
-    result = run("--corpus", corpus, "--output", tmp_path / "some", "--set", 'relations.splits=["train"]')
-    assert result.stdout.endswith("trained on 12 labelled pairs, 0 of validation and 0 of test splits\n")
 
 
-def test_labelled_pictures_are_told(tmp_path, corpus, picture, monkeypatch):
-    monkeypatch.setenv("ICONOTEXT_CACHE", str(tmp_path / "cache"))
+def test_labelled_pictures_are_told(tmp_path, corpus, picture):
     for number in range(12):
         picture(f"{number}.jpg", seed=number % 2, size=(40, 40))
     result = run("--corpus", corpus, "--output", tmp_path / "model", "--set", "relations.picture_labels=10")
@@ -81,11 +64,3 @@ def test_it_starts_from_no_other_model(tmp_path, corpus):
     result = run("--corpus", corpus, "--output", tmp_path / "model", "--init", "default", status=2)
     assert "--init: a relation model is always trained from its recipe alone" in result.stderr
     assert not (tmp_path / "model").exists()
-
-
-def test_what_is_wrong_is_told_in_one_line(tmp_path, corpus):
-    result = run("--corpus", corpus, "--output", tmp_path / "model", "--set", "relations.members=3", status=1)
-    assert "relations.members: no such key; there are seed" in result.stderr
-    corpus.write_text(json.dumps({"id": "d", "sentences": ["a"], "images": []}) + "\n")
-    result = run("--corpus", corpus, "--output", tmp_path / "model", status=1)
-    assert "no document has relations" in result.stderr

@@ -53,7 +53,7 @@ def test_auc_is_undefined_without_one_of_the_two_kinds_of_cells():
 
 
 @given(matrices())
-def test_auc_agrees_with_counting_pairs_and_with_scikit_learn(case):
+def test_auc_agrees_with_counting_pairs(case):
     scores, gold = case
     pairs = [
         1.0 if a > b else 0.5 if a == b else 0.0
@@ -62,13 +62,7 @@ def test_auc_agrees_with_counting_pairs_and_with_scikit_learn(case):
         for b, other in zip(scores.flat, gold.flat, strict=True)
         if not other
     ]
-    if not pairs:
-        assert auc(scores, gold) is None
-        return
-    assert auc(scores, gold) == pytest.approx(np.mean(pairs), abs=1e-12)
-    from sklearn.metrics import roc_auc_score
-
-    assert auc(scores, gold) == pytest.approx(roc_auc_score(gold.ravel(), scores.ravel()), abs=1e-12)
+    assert auc(scores, gold) == (pytest.approx(np.mean(pairs), abs=1e-12) if pairs else None)
 
 
 @given(matrices(st.tuples(st.integers(1, 2), st.integers(1, 3))), st.integers(1, 8))
@@ -88,13 +82,7 @@ def test_precision_by_hand():
     assert precision_at(scores, gold, 1) == 1
     assert precision_at(scores, gold, 5) == 2 / 5
     assert precision_at(scores, gold, 50) == 3 / 6  # there are only six cells
-
-
-@pytest.mark.parametrize("count", [1, 5])
-def test_equal_scores_give_the_density(count):
-    gold = np.zeros((5, 4), bool)
-    gold[:3, 0] = True
-    assert precision_at(np.full((5, 4), 0.3), gold, count) == pytest.approx(3 / 20)
+    assert precision_at(np.full((5, 4), 0.3), np.eye(5, 4) > 0, 5) == pytest.approx(4 / 20)  # ties at the cut
 
 
 @given(matrices())
@@ -110,19 +98,6 @@ def test_image_hits_agree_with_a_loop(case):
     found = image_hits(scores, gold)
     assert found[0] == pytest.approx(hits)
     assert found[1] == images
-
-
-@given(matrices(), st.randoms(use_true_random=False))
-@settings(max_examples=50)
-def test_no_metric_depends_on_the_order_of_sentences_or_images(case, random):
-    scores, gold = case
-    rows, columns = list(range(scores.shape[0])), list(range(scores.shape[1]))
-    random.shuffle(rows)
-    random.shuffle(columns)
-    turned = scores[np.ix_(rows, columns)], gold[np.ix_(rows, columns)]
-    assert auc(*turned) == auc(scores, gold)
-    assert precision_at(*turned, 5) == pytest.approx(precision_at(scores, gold, 5))
-    assert image_hits(*turned) == pytest.approx(image_hits(scores, gold))
 
 
 def test_what_is_no_matrix_or_no_number_is_refused():

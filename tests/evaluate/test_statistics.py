@@ -42,16 +42,6 @@ def test_intervals_agree_with_a_plain_loop():
     np.testing.assert_allclose(found, np.quantile(ratios, [0.025, 0.975], axis=0).T, atol=0.012)
 
 
-def test_intervals_cover_the_truth_about_as_often_as_they_say():
-    random = np.random.default_rng(0)
-    hits = 0
-    for sample in range(300):
-        values = random.random((60, 1)) ** 2  # skewed, mean 1/3
-        low, high = bootstrap_intervals(values, np.ones((60, 1)), resamplings=500, seed=sample)[0]
-        hits += low <= 1 / 3 <= high
-    assert 0.89 <= hits / 300 <= 0.985
-
-
 def test_intervals_refuse_what_does_not_fit():
     with pytest.raises(ShapeError, match=r"\(0, 1\)"):
         bootstrap_intervals(np.zeros((0, 1)), np.zeros((0, 1)))
@@ -82,12 +72,6 @@ def test_random_swaps_come_near_the_exact_value():
     assert permutation_p(np.ones(40)) == pytest.approx(1 / 10_001)  # never 0
 
 
-def test_under_the_null_p_values_are_even():
-    random = np.random.default_rng(2)
-    found = [permutation_p(random.normal(0, 1, 30), permutations=400, seed=i) for i in range(200)]
-    assert 0.01 <= np.mean(np.array(found) < 0.05) <= 0.1
-
-
 def test_wilcoxon_agrees_with_scipy():
     random = np.random.default_rng(3)
     for size in (1, 2, 9, 50, 51, 400):
@@ -107,14 +91,6 @@ def test_alpha_by_hand():
     # Three units of two answers: aa, ab, bb. Of the 6 pairs of answers within units 2 differ: observed 2 / 6.
     # Of the 6 * 5 pairs of all answers 3 * 3 * 2 differ: expected 18 / 30. Alpha = 1 - (2 / 6) / (18 / 30) = 4 / 9.
     assert krippendorff_alpha([["a", "a"], ["a", "b"], ["b", "b"], ["a"]]) == pytest.approx(4 / 9)
-
-
-def test_alpha_at_its_ends():
-    assert krippendorff_alpha([["a", "a"], ["b", "b", "b"]]) == 1
-    assert krippendorff_alpha([["a", "b"], ["b", "a"]]) == pytest.approx(1 - (4 / 4) / (8 / 12))
-    assert krippendorff_alpha([]) is None
-    assert krippendorff_alpha([["a"], ["b"]]) is None
-    assert krippendorff_alpha([["a", "a"], ["a", "a"]]) is None  # chance would agree, too
 
 
 @given(st.lists(st.lists(st.sampled_from([0, 1, 2, None]), min_size=4, max_size=4), min_size=2, max_size=12))

@@ -22,6 +22,12 @@ def run(*arguments: object, status: int | None = 0, **more: Any) -> Result:
     return result
 
 
+def error_line(*arguments: object, status: int = 1) -> str:
+    """Run the program, which fails, and return the only line that it says of that."""
+    (line,) = (line for line in run(*arguments, status=status).output.splitlines() if line.startswith("iconotext: "))
+    return line
+
+
 def printed(*arguments: object, status: int = 0) -> str:
     """Run the program, and return its standard output; of a failing one also its errors."""
     result = run(*arguments, status=status)
