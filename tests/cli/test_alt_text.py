@@ -1,4 +1,4 @@
-"""``iconotext alt-text draft --captioner``: a vision model's drafts, and what the command says and writes."""
+"""``iconotext alt-text draft``: a vision model's drafts, drafts of a file, and what the command says and writes."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from functools import partial
 
 import pytest
 
+from iconotext.alt_text.drafts import Draft, row
+from iconotext.alt_text.writing import digest
 from tests.support import program
 from tests.support.captioner import completion, failure, serving
 from tests.support.server import wait_for
@@ -66,10 +68,31 @@ def test_drafts_are_shown_beside_their_evidence_printed_and_written(article, ser
     assert "--yes writes without asking" in run(article, *asks, "--write", status=1).stderr
     run(article, *asks, "--write", "--yes", "--accept", "article:1")
     assert article.read_text() == before.replace("![](p1.png)", f"![{TEXT}, number 1](p1.png)")
-    file = article.with_name("drafts.json")
-    file.write_text(json.dumps([drafts[0]]))
-    assert "has changed since it was read" in run("--write", "--from", file, "--yes", status=1).stderr
     assert len(server.asked) == 2
+
+
+def drafts_file(article, **changes):
+    draft = Draft("article:0", str(article), digest(article.read_bytes()), 0, "p0.png", TEXT, True, 0.9, ())
+    path = article.with_name("drafts.json")
+    path.write_text(json.dumps([row(draft) | changes]))
+    return path
+
+
+def test_drafts_changed_by_hand_are_written(article):
+    before, drafts = article.read_text(), drafts_file(article, text="A tram, red as it should be [really]")
+    run("--write", "--from", drafts, "--yes", "--quiet")
+    assert article.read_text() == before.replace("![](p0.png)", r"![A tram, red as it should be \[really\]](p0.png)")
+    assert "has changed since it was read" in run("--write", "--from", drafts, "--yes", status=1).stderr
+
+
+def test_a_no_writes_nothing(article, monkeypatch):
+    before, drafts = article.read_text(), drafts_file(article)
+    monkeypatch.setattr("iconotext.cli.alt_text.has_terminal", lambda: True)
+    result = run("--write", "--from", drafts, input="n\n")
+    assert "Write 1 alternative text into" in result.stderr
+    assert article.read_text() == before
+    run("--write", "--from", drafts, input="y\n")
+    assert f"![{TEXT}](p0.png)" in article.read_text()
 
 
 @pytest.mark.slow
@@ -149,18 +172,28 @@ def test_nothing_is_sent_without_the_option(article, server, tmp_path, monkeypat
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("arguments", "message"),
     [
-        (["--captioner-model", "seer"], "--captioner-model is for --captioner URL"),
-        (["--max-tokens", 5], "--max-tokens is for --captioner URL"),
-        (["--allow-remote"], "--allow-remote is for --captioner URL"),
-        (["--captioner", "http://127.0.0.1:9"], "give both"),
-        (["--captioner", "127.0.0.1:9", "--captioner-model", "m"], "--captioner: give an address such as"),
-        (["--captioner", "http://u:p@127.0.0.1", "--captioner-model", "m"], "ICONOTEXT_CAPTIONER_KEY"),
+        ([], "name the documents"),
+        (["a.md"], "--captioner URL --captioner-model NAME"),
+        (["a.md"], "iconotext context --prompt"),
+        (["a.md", "--json", "--write"], "take one after the other"),
+        (["--from", "drafts.json"], "no PATH"),
+        (["a.md", "--write", "--from", "drafts.json"], "no PATH"),
+        (["a.md", "--captioner-model", "seer"], "--captioner-model is for --captioner URL"),
+        (["a.md", "--max-tokens", 5], "--max-tokens is for --captioner URL"),
+        (["a.md", "--allow-remote"], "--allow-remote is for --captioner URL"),
+        (["a.md", "--captioner", "http://127.0.0.1:9"], "give both"),
+        (["a.md", "--captioner", "127.0.0.1:9", "--captioner-model", "m"], "--captioner: give an address such as"),
+        (["a.md", "--captioner", "http://u:p@127.0.0.1", "--captioner-model", "m"], "ICONOTEXT_CAPTIONER_KEY"),
+        (["a.md", "--captioner", "http://127.0.0.1:9", "--captioner-model", "m", "--epub", "chapters"], "as a whole"),
     ],
 )
-def test_what_does_not_go_together(article, options, message):
-    assert message in run(article, *options, status=None).stderr
+def test_what_does_not_go_together(tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.md", "drafts.json"):
+        (tmp_path / name).write_text("Text.\n")
+    assert message in run(*arguments, status=None).stderr
 
 
 @pytest.mark.kill
