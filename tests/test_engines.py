@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -77,15 +76,9 @@ def test_the_block_of_an_engine_links(rows, engine):
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert CAT in done.stdout
-
-
-@pytest.mark.slow
-def test_what_polars_wrote_has_the_types_of_the_page(rows):
-    code = f"import sys\nsys.path.append({str(STAND_INS)!r})\n{BLOCKS['Polars']}"
-    subprocess.run([sys.executable, "-c", code], cwd=rows, check=True, capture_output=True)
-    first, second = pq.read_table(rows / "linked.parquet").to_pylist()
-    assert [set(link) for link in first["iconotext_links"]] == [{"image", "text", "sentence", "confidence"}] * len(
-        first["iconotext_links"]
-    )
-    assert second["iconotext_links"] == []
-    assert json.dumps(first["iconotext_problems"]) == "[]"
+    if engine == "Polars":  # whose result has the types of the page
+        first, second = pq.read_table(rows / "linked.parquet").to_pylist()
+        assert {frozenset(link) for link in first["iconotext_links"]} == {
+            frozenset(("image", "text", "sentence", "confidence"))
+        }
+        assert first["iconotext_problems"] == second["iconotext_links"] == []

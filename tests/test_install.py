@@ -255,19 +255,8 @@ def test_it_is_run_in_one_line(tool, core, wheel, place):
         program, *options = [wheel if word == "WHEEL" else word for word in ONE_LINE[tool]]
         homes = {"HOME": folder, "UV_CACHE_DIR": folder / "uv", "PIPX_HOME": folder / "pipx"}
         pythons = {"UV_PYTHON": sys.executable, "PIPX_DEFAULT_PYTHON": sys.executable}
-        linked = run(
-            python.with_name(program),
-            *options,
-            "iconotext",
-            "link",
-            place / "demo/article.md",
-            "--to",
-            "json",
-            folder=folder,
-            **homes,
-            **pythons,
-        )
-        assert json.loads(linked)[0]["links"]
+        command = [python.with_name(program), *options, "iconotext", "link", place / "demo/article.md", "--to", "json"]
+        assert json.loads(run(*command, folder=folder, **homes, **pythons))[0]["links"]
 
 
 def test_every_extra_is_run():
@@ -296,21 +285,10 @@ def test_a_package_of_somebody_else_adds_to_the_open_tables(core, wheel, place):
         lines = run(python, "-m", "iconotext", "link", "day.journal", "--to", "csv", folder=place).splitlines()
         assert lines[0].startswith("demo/pictures/cat.jpg,Our cat sits still.,")
         assert run(python, "-m", "iconotext", "unlinked", "day.journal", folder=place) == ""
-        named = run(
-            python,
-            "-m",
-            "iconotext",
-            "link",
-            "day.journal",
-            "--evidence",
-            "layout,file_name",
-            "--to",
-            "json",
-            folder=place,
-        )
-        assert json.loads(named)[0]["links"][0]["evidence"]["file_name"] > 0
+        named = "-m iconotext link day.journal --evidence layout,file_name --to json".split()
+        assert json.loads(run(python, *named, folder=place))[0]["links"][0]["evidence"]["file_name"] > 0
         assert "unlinked" in run(python, "-m", "iconotext", "--help", folder=place)
         (place / "day.journal").write_text("Our cat sits still.\n@ DSC_0001.jpg Our cat\n")
-        checking = ("check", "day.journal", "--rules", "journal", "--baseline", "known.json", "--write-baseline")
-        run(python, "-m", "iconotext", *checking, folder=place)
+        checking = "-m iconotext check day.journal --rules journal --baseline known.json --write-baseline".split()
+        run(python, *checking, folder=place)
         assert '"journal-camera"' in (place / "known.json").read_text()

@@ -32,19 +32,23 @@ def test_link_takes_the_name_of_a_file(linker, article):
         assert len(linked.links) == 1
 
 
-def test_link_says_what_to_give_instead_of_a_text(linker):
-    with pytest.raises(TypeError, match=r"no file is called 'A cat sleeps\.'.*Document\("):
-        linker.link("A cat sleeps.")
-    with pytest.raises(TypeError, match="Document"):
-        linker.link("x\0" + "y" * 10_000)
-    with pytest.raises(TypeError, match="not a dict"):
-        linker.link({"sentences": []})
-
-
-def test_a_file_that_is_not_there_is_missed_by_its_name(linker, tmp_path):
-    for given in (tmp_path / "none.md", str(tmp_path / "none.md"), Path("A cat sleeps.")):
-        with pytest.raises(DocumentError):
-            linker.link(given)
+@pytest.mark.parametrize(
+    ("given", "kind", "message"),
+    [
+        ("A cat sleeps.", TypeError, r"no file is called 'A cat sleeps\.'.*Document\("),
+        ("x\0" + "y" * 10_000, TypeError, "Document"),
+        ({"sentences": []}, TypeError, "not a dict"),
+        ("", TypeError, "not an empty text"),
+        (None, TypeError, "not None"),
+        (Path("A cat sleeps."), DocumentError, "A cat sleeps"),
+        (Path("/nowhere/none.md"), DocumentError, "none.md"),
+        ("/nowhere/none.md", DocumentError, "none.md"),
+        ("https://example.org/a", DocumentError, "fetch=True"),
+    ],
+)
+def test_link_says_what_is_wrong_with_what_it_gets(linker, given, kind, message):
+    with pytest.raises(kind, match=message):
+        linker.link(given)
 
 
 def test_link_all_takes_names_of_files_and_a_list_only(linker, article):
@@ -54,15 +58,6 @@ def test_link_all_takes_names_of_files_and_a_list_only(linker, article):
     assert bad.path == article.with_name("none.md")
     with pytest.raises(TypeError, match="list"):
         next(linker.link_all(str(article)))
-
-
-def test_what_is_wrong_with_a_name_is_said(linker):
-    with pytest.raises(TypeError, match="not an empty text"):
-        linker.link("")
-    with pytest.raises(TypeError, match="not None"):
-        linker.link(None)
-    with pytest.raises(DocumentError, match="fetch=True"):
-        linker.link("https://example.org/a")
 
 
 def test_a_document_needs_no_pictures():

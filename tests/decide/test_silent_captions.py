@@ -10,13 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iconotext import Document, Image, Linker, LinkSettings, Sentence
-from iconotext.decide.combine import (
-    PRIOR_CAPTIONS,
-    Coefficients,
-    caption_matches,
-    combine,
-    silent_share,
-)
+from iconotext.decide.combine import PRIOR_CAPTIONS, Coefficients, caption_matches, combine, silent_share
 from iconotext.evidence.gather import DocumentEvidence
 from iconotext.evidence.habit import PlaceEvidence
 from iconotext.run import habits_of

@@ -111,8 +111,7 @@ def test_the_command_takes_it(tmp_path, picture):
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    [{"name": "picture"}, {"name": "a b"}, {"function": "here"}, {"weight": None}, {"extra": "nothing"}],
+    "wrong", [{"name": "picture"}, {"name": "a b"}, {"function": "here"}, {"weight": None}, {"extra": "nothing"}]
 )
 def test_a_wrong_row_is_refused(wrong):
     row = {"name": "mine", "summary": "x", "function": "module:name", "weight": 1.0}

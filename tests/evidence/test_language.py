@@ -51,11 +51,7 @@ def test_without_meaning_the_words_of_captions_still_count():
         np.testing.assert_array_equal(unread[name], matrix)
 
 
-KOREAN = (
-    "먼저 케이스를 열고 배터리를 꺼냅니다.",
-    "그다음 ESP32 보드를 끼웁니다.",
-    "삼십 분 뒤에 다시 조립합니다.",
-)
+KOREAN = ("먼저 케이스를 열고 배터리를 꺼냅니다.", "그다음 ESP32 보드를 끼웁니다.", "삼십 분 뒤에 다시 조립합니다.")
 
 
 @pytest.mark.parametrize(

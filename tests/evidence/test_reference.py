@@ -4,12 +4,7 @@ import numpy as np
 import pytest
 
 from iconotext.evidence.labels import Label, cited_labels, is_caption, own_labels, unlabelled
-from iconotext.evidence.reference import (
-    DIRECTED,
-    EXPLICIT,
-    VAGUE,
-    reference_evidence,
-)
+from iconotext.evidence.reference import DIRECTED, EXPLICIT, VAGUE, reference_evidence
 from iconotext.types import Document, Image, Sentence
 from tests.support.linking import document
 

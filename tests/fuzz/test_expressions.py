@@ -17,9 +17,7 @@ from tests.fuzz.steps import Steps, growth
 SOURCE = Path(iconotext.__file__).parent
 FOLDERS = ("read", "evidence", "decide", "report")
 """What meets documents of strangers."""
-EXCEPTIONS = {
-    "evidence/labels.py": ("_ELSEWHERE_BEFORE", "is looked for in 100 characters"),
-}
+EXCEPTIONS = {"evidence/labels.py": ("_ELSEWHERE_BEFORE", "is looked for in 100 characters")}
 """Expressions that may take longer: module, name, reason."""
 SIZES = ((60, 2.1, 0), (200, 2.5, 50))
 """Characters of the shorter of two texts, the other one being twice as long; how many times the steps, and how many steps

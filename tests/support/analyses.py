@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from iconotext.evaluate.results import DocumentScores, Evaluation
-from iconotext.papers.analyses.bias import (
-    Distances,
-)
+from iconotext.papers.analyses.bias import Distances
 
 
 def scores(*aucs):

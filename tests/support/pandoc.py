@@ -109,14 +109,7 @@ Look at #link(<fig-c>)[the depot].
 Last words.
 """
 
-DOCUMENTS = {
-    "latex": LATEX,
-    "org": ORG,
-    "docbook": DOCBOOK,
-    "jats": JATS,
-    "mediawiki": MEDIAWIKI,
-    "typst": TYPST,
-}
+DOCUMENTS = {"latex": LATEX, "org": ORG, "docbook": DOCBOOK, "jats": JATS, "mediawiki": MEDIAWIKI, "typst": TYPST}
 
 
 def pandoc(text: str, to: str, folder: Path) -> bytes:

@@ -80,12 +80,7 @@ COMMAND = [sys.executable, "-m", "iconotext", "scale", "link", "--to", "jsonl", 
 
 
 def start(
-    folder: Path,
-    shards: str = "in",
-    output: str = "out",
-    engine: str = "local",
-    more: Sequence[str] = (),
-    **how: Any,
+    folder: Path, shards: str = "in", output: str = "out", engine: str = "local", more: Sequence[str] = (), **how: Any
 ) -> subprocess.Popen[bytes]:
     with (folder / "said.json").open("wb") as said, (folder / "log").open("ab") as log:
         command = [*COMMAND, "--engine", engine, *more, shards, "-o", output]

@@ -180,21 +180,6 @@ def test_a_link_with_the_name_of_a_temporary_file_leads_to_no_harm(tmp_path):
     assert (tmp_path / "precious").read_text() == "x"
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="this system limits no file sizes")
-def test_a_file_that_may_not_grow_is_one_line(tmp_path):
-    code = (
-        "import resource, sys; from pathlib import Path; from iconotext.system.files import write_bytes\n"
-        "from iconotext.errors import OutputError\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
-        "try:\n    write_bytes(Path(sys.argv[1]), bytes(5000))\n"
-        "except OutputError as error:\n    print(error)"
-    )
-    command = [sys.executable, "-c", code, str(tmp_path / "a.bin")]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert said.endswith("a.bin: File too large; free some space there, then give the same command again\n")
-    assert names(tmp_path) == []
-
-
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 def test_a_pipe_is_written_to_directly(tmp_path):
     pipe = tmp_path / "pipe"

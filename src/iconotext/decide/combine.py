@@ -387,11 +387,7 @@ def weigh(
                 document, likely.mixed(habit.silent), habit.judged.get(document.id, {}), chosen[n].numbers.tolist()
             )
             for n, document, likely, habit in zip(
-                placed,
-                documents,
-                _places([chosen[n] for n in placed], place, coefficients),
-                own_habits,
-                strict=True,
+                placed, documents, _places([chosen[n] for n in placed], place, coefficients), own_habits, strict=True
             )
         ]
         for n, columns in zip(placed, layouts(documents, places_of_images, own_habits, place), strict=True):

@@ -123,10 +123,7 @@ class DocumentEvidence:
 
 
 def text_evidence(
-    texts: Sequence[EncodedText],
-    readings: Sequence[Reading],
-    *,
-    evidence: Collection[Evidence] = EVIDENCE,
+    texts: Sequence[EncodedText], readings: Sequence[Reading], *, evidence: Collection[Evidence] = EVIDENCE
 ) -> list[EncodedText]:
     """Add caption and reference evidence to each document, for the inference of its habit and for its links.
 
