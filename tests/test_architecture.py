@@ -6,7 +6,7 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -43,17 +43,30 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def imported(path: Path) -> set[str]:
-    """Second parts of the names ``iconotext.x`` that a module imports, inside functions too."""
+def run_time_nodes(tree: ast.AST) -> Iterator[ast.AST]:
+    """Every node of a module but those that only type checkers see."""
+    if isinstance(tree, ast.If) and ast.unparse(tree.test) == "TYPE_CHECKING":
+        return
+    yield tree
+    for child in ast.iter_child_nodes(tree):
+        yield from run_time_nodes(child)
+
+
+def imported(path: Path, nodes: Callable[[ast.AST], Iterator[ast.AST]] = ast.walk) -> set[str]:
+    """Modules of ours that a module imports, inside functions too; of the package itself only the version is imported."""
     found = set()
-    for node in ast.walk(parsed(path)):
-        names = []
+    for node in nodes(parsed(path)):
         if isinstance(node, ast.ImportFrom) and node.module:
-            names = [node.module] if node.module != "iconotext" else [f"iconotext.{alias.name}" for alias in node.names]
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {each if each in MODULES else node.module for each in names}
         elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        found |= {name.split(".")[1] for name in names if name.startswith("iconotext.")}
-    return found
+            found |= {alias.name for alias in node.names}
+    return found & set(MODULES) - {"iconotext"}
+
+
+def folders(path: Path) -> set[str]:
+    """The folders, and modules of the package, from which a module imports."""
+    return {name.split(".")[1] for name in imported(path)}
 
 
 SHORTHANDS = {"types": {"report"}, "excerpts": {"report"}}
@@ -67,14 +80,14 @@ def test_modules_import_only_from_above():
         layer = relative.parts[0].removesuffix(".py")
         if layer in ("__init__", "__main__"):
             continue
-        allowed = set(LAYERS[: LAYERS.index(layer) + 1]) | {"__version__"} | SHORTHANDS.get(layer, set())
-        wrong += [(str(relative), name) for name in imported(path) - allowed]
+        allowed = set(LAYERS[: LAYERS.index(layer) + 1]) | SHORTHANDS.get(layer, set())
+        wrong += [(str(relative), name) for name in folders(path) - allowed]
     assert wrong == []
 
 
 @pytest.mark.parametrize(("folder", "other"), FORBIDDEN)
 def test_folders_that_stay_apart(folder, other):
-    assert [str(path) for path in (SOURCE / folder).rglob("*.py") if other in imported(path)] == []
+    assert [str(path) for path in (SOURCE / folder).rglob("*.py") if other in folders(path)] == []
 
 
 def test_corpora_start_no_processes_themselves():
@@ -83,29 +96,8 @@ def test_corpora_start_no_processes_themselves():
     assert [name for name in wrong if name.startswith("iconotext.corpus.")] == []  # ``system.processes`` starts them
 
 
-def run_time_nodes(tree: ast.AST) -> Iterator[ast.AST]:
-    """Every node of a module but those that only type checkers see."""
-    if isinstance(tree, ast.If) and ast.unparse(tree.test) == "TYPE_CHECKING":
-        return
-    yield tree
-    for child in ast.iter_child_nodes(tree):
-        yield from run_time_nodes(child)
-
-
-def imported_modules(name: str) -> set[str]:
-    """Modules of ours that a module imports by name when it runs, inside functions too."""
-    found = set()
-    for node in run_time_nodes(parsed(MODULES[name])):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            names = {f"{node.module}.{alias.name}" for alias in node.names}
-            found |= {each if each in MODULES else node.module for each in names}
-        elif isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-    return found & set(MODULES) - {name, "iconotext"}  # of the package itself only the version is imported
-
-
 def test_modules_do_not_import_each_other_in_a_circle():
-    imports = {name: imported_modules(name) for name in MODULES}
+    imports = {name: imported(path, run_time_nodes) - {name} for name, path in MODULES.items()}
     for name, parts in SHORTHANDS.items():
         imports[f"iconotext.{name}"] -= {each for each in MODULES if each.split(".")[1:2] == [*parts]}
     while done := {name for name, needed in imports.items() if not needed & imports.keys()}:

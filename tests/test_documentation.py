@@ -156,7 +156,6 @@ def test_kinds_of_files_that_the_guides_say_are_not_documentare_not():
 
 
 def test_files_that_the_guides_for_contributors_name_are_there():
-    texts = [(ROOT / name).read_text(encoding="utf-8") for name in ("CONTRIBUTING.md", "docs/architecture.md")]
+    texts = [text_of(ROOT / name) for name in ("CONTRIBUTING.md", "docs/architecture.md")]
     named = {name for text in texts for name in re.findall(r"`([\w/.]+(?:/|\.py|\.md))`", text)}
-    homes = (ROOT, ROOT / "src/iconotext")
-    assert [name for name in sorted(named) if not any((home / name).exists() for home in homes)] == []
+    assert [name for name in sorted(named) if not is_there(name)] == []

@@ -18,7 +18,7 @@ from iconotext.encoders.space import SharedSpace
 from iconotext.errors import ImageError
 from iconotext.evidence.words import without, word_spans
 from iconotext.features import ImageFeatures
-from iconotext.features.regions import GRID, grid_boxes
+from iconotext.features.regions import grid_boxes
 from iconotext.types import Link
 from tests.support.encoders import text_backbone
 from tests.support.linking import encode
@@ -183,8 +183,6 @@ def test_windows_of_a_grid():
         [0, 0, 0, 0, 1, 1, 0, 1, 1],
     ]
     assert (grid_windows(6, 1) == np.eye(36, dtype=bool)).all()
-    assert grid_windows(6, 2).shape == (25, 36)
-    assert grid_windows(6, 2).any(axis=0).all()
 
 
 def encoded(pixels) -> bytes:
@@ -236,13 +234,6 @@ def test_a_picture_that_is_not_there_is_told(tmp_path):
         covered_cells(Path(tmp_path / "gone.png"), nothing)
 
 
-def test_boxes_and_trials_are_those_of_the_grid():
-    shown = covered_cells(encoded(np.zeros((9, 9, 3))), nothing)
-    assert shown.boxes.shape == (GRID**2, 4)
-    np.testing.assert_allclose(shown.boxes[7], [1 / 6, 1 / 6, 2 / 6, 2 / 6])
-    assert trials(shown.boxes).shape == (25, GRID**2)
-
-
 @pytest.mark.parametrize(("count", "number"), [(3, 3), (2, 2), (1, 0)])
 def test_objects_are_left_out_each_in_turn_but_never_all(count, number):
     found = trials(np.full((count, 4), 0.5, np.float32))
@@ -250,7 +241,9 @@ def test_objects_are_left_out_each_in_turn_but_never_all(count, number):
 
 
 def test_cells_of_a_grid_are_left_out_in_squares():
-    found = trials(grid_boxes())
+    boxes = covered_cells(encoded(np.zeros((9, 9, 3))), nothing).boxes
+    np.testing.assert_allclose(boxes[7], [1 / 6, 1 / 6, 2 / 6, 2 / 6])
+    found = trials(boxes)
     assert found.shape == (25, 36)
     assert set(found.sum(axis=1).tolist()) == {4}
     assert np.flatnonzero(found[0]).tolist() == [0, 1, 6, 7]

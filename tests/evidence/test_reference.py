@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from iconotext.evidence.labels import Label, cited_labels, is_caption, own_labels, unlabelled
+from iconotext.evidence.labels import cited_labels, is_caption, own_labels, unlabelled
 from iconotext.evidence.reference import DIRECTED, EXPLICIT, VAGUE, reference_evidence
 from iconotext.types import Document, Image, Sentence
 from tests.support.linking import document
@@ -167,21 +167,22 @@ def test_what_a_sentence_cites(text: Any, cited: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("caption", "label"),
+    ("caption", "labels", "rest"),
     [
-        ("Figure 3: The castle.", Label("figure", "3")),
-        ("**Fig. 3.2** The castle", Label("figure", "3.2")),
-        ("Abb. 7 – Das Schloss", Label("figure", "7")),
-        ("Table 1. Prices", Label("table", "1")),
-        ("图3：城堡", Label("figure", "3")),
+        ("Figure 3: The castle.", [("figure", "3", "")], "The castle."),
+        ("**Fig. 3.2** The castle", [("figure", "3.2", "")], "The castle"),
+        ("**Abb. 3.2a** – Ein Dach", [("figure", "3.2", "a")], "Ein Dach"),
+        ("Abb. 7 – Das Schloss", [("figure", "7", "")], "Das Schloss"),
+        ("Table 1. Prices", [("table", "1", "")], "Prices"),
+        ("图3：城堡", [("figure", "3", "")], "城堡"),
+        ("Figures 2 and 3. Roofs", [("figure", "2", ""), ("figure", "3", "")], "Roofs"),
+        ("Figure 3", [("figure", "3", "")], ""),
+        ("The castle of Figure 3.", [], "The castle of Figure 3."),
     ],
 )
-def test_label_of_a_caption(caption: Any, label: Any) -> None:
-    assert own_labels(caption) == (label,)
-
-
-def test_a_label_within_a_caption_is_not_its_own() -> None:
-    assert own_labels("The castle of Figure 3.") == ()
+def test_labels_of_a_caption_and_the_rest(caption: str, labels: Any, rest: str) -> None:
+    assert list(own_labels(caption)) == labels
+    assert unlabelled(caption) == rest
 
 
 def test_caption_paragraphs_are_recognised() -> None:
@@ -194,17 +195,3 @@ def test_caption_paragraphs_are_recognised() -> None:
 )
 def test_odd_texts_end(text: Any) -> None:
     assert len(list(cited_labels(text))) <= 5000
-
-
-@pytest.mark.parametrize(
-    ("caption", "rest"),
-    [
-        ("Figure 3: A roof.", "A roof."),
-        ("**Abb. 3.2a** – Ein Dach", "Ein Dach"),
-        ("Figures 2 and 3. Roofs", "Roofs"),
-        ("A roof, see Figure 3", "A roof, see Figure 3"),
-        ("Figure 3", ""),
-    ],
-)
-def test_a_caption_without_its_label(caption: str, rest: str) -> None:
-    assert unlabelled(caption) == rest

@@ -33,7 +33,11 @@ def test_an_existing_file_is_replaced_only_with_force(tmp_path):
     path.chmod(0o640)
     with pytest.raises(OutputError, match="exists already; force=True"):
         write_text(path, "new")
+    with pytest.raises(OutputError, match="exists already; force=True"):
+        check_overwrite(path, False)
     assert path.read_text() == "old"
+    check_overwrite(path, True)
+    check_overwrite(tmp_path / "new.txt", False)
     write_text(path, "new", force=True)
     assert path.read_text() == "new"
     assert path.stat().st_mode & 0o777 == 0o640
@@ -111,14 +115,6 @@ def test_folders_and_files_in_the_way(tmp_path):
         write_text(tmp_path, "x", force=True)
     with pytest.raises(OutputError, match="cannot write"):
         write_text(tmp_path / "file" / "a.txt", "x")
-
-
-def test_refuse_says_it_before_the_work(tmp_path):
-    check_overwrite(tmp_path / "new.txt", False)
-    (tmp_path / "old.txt").write_text("x")
-    check_overwrite(tmp_path / "old.txt", True)
-    with pytest.raises(OutputError, match="force=True"):
-        check_overwrite(tmp_path / "old.txt", False)
 
 
 WRITING = (

@@ -103,6 +103,10 @@ def failing(number):
     raise CorpusError(f"{number}")
 
 
+def broken(number):
+    raise ZeroDivisionError("by nothing")
+
+
 def some(count, error=None):
     yield from range(count)
     if error is not None:
@@ -133,14 +137,6 @@ def test_errors_of_workers_come_out():
         list(in_order(some(9), failing, 2))
     with pytest.raises(IconotextError, match="a worker process died"):
         list(in_order(some(9), dying, 2))
-
-
-def broken(number):
-    raise ZeroDivisionError("by nothing")
-
-
-@pytest.mark.slow
-def test_a_bug_of_a_worker_comes_out_with_its_place():
     with pytest.raises(ZeroDivisionError, match="by nothing") as raised:
         list(in_order(some(9), broken, 2))
-    assert "in broken" in "".join(raised.value.__notes__)
+    assert "in broken" in "".join(raised.value.__notes__)  # a bug comes out with its place
