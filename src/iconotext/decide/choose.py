@@ -70,13 +70,15 @@ def in_order(confidence: FloatMatrix, *, step_back: float = STEP_BACK) -> FloatM
     null = np.maximum(1.0 - emission.sum(axis=0), _NEVER)
     reached, log_ordered = _forward(emission, null, step_back)
     log_unordered = _forward(uniform, null, step_back)[1] + np.log(emission.sum(axis=0) + null).sum()
+    # Clipped where float64 would overflow.
     posterior = 1.0 / (1.0 + np.exp(np.clip(log_unordered - log_ordered, -700, 700)))
     ordered, after = np.zeros(confidence.shape, np.float32), np.ones(len(emission))
     for j in reversed(range(confidence.shape[1])):
         mass = emission[:, j] * _stepped(reached[j], step_back) * after
         ordered[:, j] = (mass / (mass.sum() + null[j] * (reached[j] @ after)))[1:]
+        # The backward pass: seen from the end, the steps go the other way round.
         after = _stepped((emission[:, j] * after)[::-1], step_back)[::-1] + null[j] * after
-        after /= after.max()
+        after /= after.max()  # only ratios count, and hundreds of factors below 1 would underflow
     mixed: FloatMatrix = np.float32(posterior) * ordered + np.float32(1.0 - posterior) * confidence
     return mixed
 

@@ -190,6 +190,7 @@ def _combined(
         log_odds += summand
     share = _share(cells, log_odds)
     confidence = share - np.float32(OVERRATED) * share**4
+    # All sentences that cite an image can be right: one is wrong only if its citation and the rest are both wrong.
     explicit = reference >= EXPLICIT
     for probability in (share, confidence):
         probability[explicit] = 1 - (1 - probability[explicit]) * np.float32(1 - EXPLICIT_PRECISION)
@@ -247,7 +248,7 @@ def _by_subset(
     # An image from elsewhere has no place of its own in the text, and its caption is part of its context.
     layout &= ~context
     caption &= ~context
-    subsets = np.stack(takes_part, axis=1) @ (1 << np.arange(len(FITTED)))
+    subsets = np.stack(takes_part, axis=1) @ (1 << np.arange(len(FITTED)))  # a bit for each kind
     return [
         (subsets == subset, tuple(kind for bit, kind in enumerate(FITTED) if subset >> bit & 1))
         for subset in np.unique(subsets[subsets > 0]).tolist()
@@ -289,6 +290,7 @@ def _mixed(log_odds: FloatMatrix, silent: NDArray[np.float64], even: FloatMatrix
     Args:
         even: Log-odds that leave a cell as probable as it is without this kind.
     """
+    # The bounds avoid the logarithm of 0 where all or no captions are silent.
     informative = log_odds + np.log1p(-np.minimum(silent, 1 - 1e-9))
     mixed = np.logaddexp(informative, np.log(np.maximum(silent, 1e-300)) + even)
     return np.where(silent > 0, mixed, log_odds).astype(np.float32)

@@ -114,7 +114,7 @@ def explain_links(
     words: dict[int, list[tuple[int, int, float]]] = {}
     vectors: dict[int, FloatMatrix] = {}  # of the whole sentences
     for sentence, spans, encoded in _word_trials(sorted(by_sentence), texts, sentence_vectors):
-        vectors[sentence] = encoded[0].copy()
+        vectors[sentence] = encoded[0].copy()  # a view would keep the whole batch in memory
         for n in by_sentence[sentence]:
             scores = encoded @ image_vectors[links[n].image]
             words[n] = [(*span, float(fall)) for span, fall in zip(spans, scores[0] - scores[1:], strict=True)]

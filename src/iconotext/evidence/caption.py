@@ -81,7 +81,7 @@ def word_features(
 
 def _features(cells: Cells, ranks: Ints, words: _Words, texts: _Words) -> dict[str, FloatMatrix]:
     size, images = len(cells.image), len(cells.of_image)
-    total = np.bincount(texts.stem_of, texts.rare, images) + 1e-6
+    total = np.bincount(texts.stem_of, texts.rare, images) + 1e-6  # an image without words must not divide by 0
     head_total = np.bincount(texts.stem_of[texts.in_head], texts.rare[texts.in_head], images) + 1e-6
     times = _times(cells.of_image[texts.stem_of], texts.stems)
     hits = _occurrences(cells, words.stems, words.stem_of, texts.stems, texts.stem_of)
@@ -131,6 +131,7 @@ def _features(cells: Cells, ranks: Ints, words: _Words, texts: _Words) -> dict[s
 def _times(document: Ints, stems: Ints) -> Ints:
     """Return how often each stem occurs in the images' texts of its document."""
     _, same = np.unique(stems, return_inverse=True)
+    # One number for each document and stem, so that one sort counts the pairs.
     _, place, times = np.unique(document * len(stems) + same, return_inverse=True, return_counts=True)
     return np.asarray(times[place], np.int64)
 
@@ -222,6 +223,7 @@ def _rareness(
     at = np.minimum(np.searchsorted(document_stems, keys), len(document_stems) - 1)
     count = np.where(document_stems[at] == keys, holders[at], 0) if len(document_stems) else np.zeros(len(keys))
     size = cells.sentences[document_of]
+    # Scaled so that a word of a single sentence is as rare as an unknown English word.
     idf, most = (np.log1p((size - n + 0.5) / (n + 0.5)) for n in (count, 1))
     return np.where(english[document_of], texts.rare, rareness("") * np.minimum(idf / most, 1))
 
@@ -250,6 +252,7 @@ def _occurrences(cells: Cells, words: Ints, sentence: Ints, image_words: Ints, i
     order = np.argsort(keys, kind="stable")
     keys, sentence = keys[order], sentence[hits][order]
     image_keys = cells.of_image[image] * len(distinct) + same
+    # The keys are sorted: the sentences that hold a word of the same document stand between the two places.
     begin = np.searchsorted(keys, image_keys)
     lengths = np.searchsorted(keys, image_keys, side="right") - begin
     entry = np.flatnonzero(lengths)
@@ -489,7 +492,7 @@ def _vectors(
         vectors, row = vectors_by[encode], rows_by[encode]
         if sentences is None:
             sentences = vectors[[row[sentence.text] for sentence in document.sentences]]
-        images = vectors[[row[text] if text else -1 for text in image_texts]]
+        images = vectors[[row[text] if text else -1 for text in image_texts]]  # any row, which becomes 0 below
         if not all(image_texts):
             images[[not text for text in image_texts]] = 0
         yield sentences, images, vectors[-1]
@@ -502,6 +505,7 @@ def _scales(sentences: Sequence[FloatMatrix]) -> tuple[FloatMatrix, FloatMatrix]
     """
     samples = [vectors[:: max(1, -(-len(vectors) // _SAMPLE))] for vectors in sentences]
     sizes = np.array([len(sample) for sample in samples])
+    # The cosine matrices of all documents lie one after the other in one array: where each begins, and its diagonal.
     begin = np.cumsum(sizes**2) - sizes**2
     cosines = np.concatenate([(sample @ sample.T).ravel() for sample in samples]).astype(np.float64)
     rows = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)

@@ -223,6 +223,7 @@ def infer_shares(
     shares = _scaled(places.likelihood * habit)
     document_of, moving = np.repeat(np.arange(len(images)), images), np.ones(len(images), np.bool_)
     begin = np.cumsum([0, *images[:-1]])
+    # Only documents that still change go on, so that a document's result does not depend on the others.
     for _ in range(_STEPS if len(document_of) else 0):
         rows = np.flatnonzero(moving[document_of])
         others = prior[rows] + np.add.reduceat(shares, begin, axis=0)[document_of[rows]] - shares[rows]

@@ -62,6 +62,7 @@ _EAST = {
     "照片": "photo",
 }
 _WORD = "|".join(f"(?P<{family}>{words})" for family, words in _FAMILIES.items())
+# Possessive repetitions (``++``, ``*+``) and bounded ones keep all searches linear in the length of a text.
 _START = re.compile(
     r"(?:(?<!\w)(?=\w)|(?=[图図圖그写照表]))"  # only at the beginning of a word
     rf"(?P<more>\b(?:supplementary|supplemental|suppl?\.|extended data|appendix|ergänzende)\s++)?"
@@ -94,6 +95,7 @@ _ELSEWHERE_BEFORE = re.compile(
 _VERB_BEFORE = re.compile(r"\b(?:a|an|to|go|can|could|i|we|you|they|let’s|let's|should|would|of)\s+$", re.IGNORECASE)
 BEFORE = 100
 """Number of characters before a label that are searched for the words of the two patterns above."""
+_LONGEST_RANGE = 30  # figures; a longer one is no range, and "Figures 1-99999999" must not fill the memory
 _BEFORE_LABEL = " *_([#>\t\u00a0"
 _COLON = re.compile(r"\s*(?:[:.|—–：]|-\s)(?!\d)\s*\S")
 
@@ -172,7 +174,7 @@ def _numbers(text: str, start: re.Match[str]) -> tuple[list[Label], int]:
         following = _spell(family, item, plural=plural)
         if join.group("range") and labels[-1].number.isdigit() and item.group("number").isdigit():
             first, last = int(labels[-1].number), int(item.group("number"))
-            if not first < last <= first + 30:
+            if not first < last <= first + _LONGEST_RANGE:
                 break
             labels.extend(Label(family, str(n)) for n in range(first + 1, last))
         labels.extend(following)
@@ -187,7 +189,7 @@ def _spell(family: str, item: re.Match[str], *, plural: bool) -> list[Label]:
     numbers = re.split(r"[\-‐‑–]", item.group("number"))
     if plural and len(numbers) == 2 and all(part.isdigit() for part in numbers):
         first, last = int(numbers[0]), int(numbers[1])
-        if first < last <= first + 30:
+        if first < last <= first + _LONGEST_RANGE:
             return [Label(family, str(n)) for n in range(first, last + 1)]
     if len(parts) == 2 and re.search(r"[-–]", item.group("part") or ""):
         parts = [chr(c) for c in range(ord(parts[0]), ord(parts[1]) + 1)]

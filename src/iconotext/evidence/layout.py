@@ -106,6 +106,7 @@ class Places:
         between = np.where(below, self.above[image] - rank, rank - self.below[image])
         nearest = (self.row == position - 1) | (self.row == position)
         apart = np.where((between == 0) & nearest, 4, _APART[np.minimum(between, len(_APART) - 1)])
+        # ``PLACES`` has pairs: even numbers for images below the sentence, odd ones for images above it.
         result: Ints = np.where(self.inside, np.where(nearest, 0, 2), apart) + ~below
         return result
 
@@ -143,6 +144,7 @@ def _sections(cells: Cells, titles: NDArray[np.bool_]) -> Ints:
 def images_between(place: Places) -> Ints:
     """Return (cells,) number of other images that stand between the sentence and the image."""
     cells = place.cells
+    # Document and position in one number, so that one sorted array serves all documents.
     wide = int(max(place.position.max(initial=0), cells.sentences.max(initial=0))) + 1
     positions = np.sort(cells.of_image * wide + place.position)
     document = cells.of_image[cells.image]
@@ -203,6 +205,7 @@ def layout_features(documents: Sequence[Document], place: Places, habit: FloatMa
     """
     cells, titles = place.cells, headings(documents)
     section = _sections(cells, titles)
+    # At position 0 this reads a sentence of another document, which ``where`` replaces.
     before: Ints = section[cells.first_sentence[cells.of_image] + place.position - 1]
     image_section = np.where(place.position > 0, before, 0)
     columns = {

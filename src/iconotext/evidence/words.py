@@ -105,6 +105,7 @@ def words_of(text: str) -> Iterator[str]:
 @of_words
 def number_of(word: str) -> int:
     """Return a 64-bit hash of a word, the same in every process; comparisons use it instead of the word."""
+    # ``hash`` differs from process to process, and a text may hold half of a surrogate pair.
     return int.from_bytes(blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little", signed=True)
 
 

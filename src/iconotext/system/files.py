@@ -55,7 +55,7 @@ def open_atomic(path: Path, *, force: bool = False) -> Iterator[BinaryIO]:
             with file:
                 yield file
                 file.flush()
-                os.fsync(file.fileno())
+                os.fsync(file.fileno())  # before the rename, or a power cut could leave the new name with no content
                 if sys.platform == "win32":  # where only closed files can be renamed, and no open file removed
                     file.close()
                 _publish(temporary, path, force)
@@ -255,6 +255,7 @@ def _publish(temporary: Path, path: Path, force: bool) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
+    """Let the new name of a file last, too: it is stored with the folder."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -32,7 +32,7 @@ class Spool(Sequence[T]):
         self._held: list[T] = []
         self._places = array("q")
         self._size = size
-        self._free = 0 if size is None else HELD
+        self._free = 0 if size is None else HELD  # without sizes, nothing fits
         try:
             for item in items:
                 self.append(item)
