@@ -67,7 +67,7 @@ def context_evidence(documents: Sequence[Document], inputs: Sequence[EvidenceInp
             "words": np.minimum(features["context.dice"], 1) * is_text[pairs.sentence],
             "meaning": np.clip(features["context.cos"] / SAME, 0, 1) * is_text[pairs.sentence],
         }
-        # A cell of ``pairs`` is a context sentence and a sentence of the text: here is the cell of that context's image.
+        # A cell of ``pairs`` is a context sentence and a sentence of the text; this is the cell of the context's image.
         at = cells.begin[image_of[pairs.image]] + pairs.sentence - pairs.first_sentence[pairs.of_image[pairs.image]]
         columns: dict[str, FloatMatrix] = {}
         for name, values in similarities.items():
