@@ -104,9 +104,9 @@ def test_all_of_a_batch_is_encoded_at_once_and_each_text_once():
 
 def test_a_folder_is_linked_alike_with_any_number_of_threads(tmp_path, picture, monkeypatch):
     """The encoders that ship, no cache: the same links and the same bytes."""
-    for number in range(3):
+    for number in range(2):
         lines = [f"# Chapter {number}"]
-        for j in range(3):
+        for j in range(2):
             picture(f"docs/{number}-{j}.png", seed=3 * number + j)
             lines += [
                 f"The {WORDS[number + j]} beside a {WORDS[9 - j]}.",
@@ -115,13 +115,12 @@ def test_a_folder_is_linked_alike_with_any_number_of_threads(tmp_path, picture, 
         (tmp_path / f"docs/{number}.md").write_text("\n\n".join(lines) + "\n")
     documents = list(read_all([tmp_path / "docs"]))
     linker, written = Linker.load(settings=LinkSettings(cache=False)), []
-    for threads in ("1", "2", "4"):
+    for threads in ("1", "3"):
         monkeypatch.setenv(THREADS, threads)
         written.append("".join(json_lines(linker.link_all(documents))))
-    assert written[0].count("\n") == len(documents) == 3
+    assert written[0].count("\n") == len(documents) == 2
     assert '"links": [{' in written[0]
     assert written[1] == written[0]
-    assert written[2] == written[0]
 
 
 def test_a_document_that_fails_stops_nothing(tmp_path):

@@ -57,9 +57,7 @@ DEFAULT = {
 }
 
 
-def book(
-    chapters: dict[str, str] | None = None, *, members: dict[str, bytes | str] | None = None, linear: str = "yes"
-) -> bytes:
+def book(chapters: dict[str, str] | None = None, *, members: dict[str, bytes | str] | None = None) -> bytes:
     """An EPUB. ``members`` are added to what it holds, or take its place; an empty one is left out."""
     chapters = DEFAULT if chapters is None else chapters
     items = "".join(

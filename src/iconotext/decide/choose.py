@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -185,50 +184,29 @@ def with_relations(
         documents: Each document's links, and image number to (P,) pooled features from the model's image backbone. For
             an image without features the sentence alone decides.
     """
-    texts = [_texts(linked) for linked, _ in documents]
-    rows = {text: row for row, text in enumerate(dict.fromkeys(chain.from_iterable(texts)))}
-    if not rows:
-        return [linked for linked, _ in documents]
-    text_logits = model.text_logits(list(rows))
-    image_row_of, image_logits = _pictures(documents, model)
-    text_rows = [rows[text] for sentence_texts in texts for text in sentence_texts]
-    image_rows = [
-        image_row_of.get((number, link.image), -1)
-        for number, ((linked, _), sentence_texts) in enumerate(zip(documents, texts, strict=True))
-        if sentence_texts
+    rows = [
+        (number, link)
+        for number, (linked, _) in enumerate(documents)
+        if linked.document.language == LANGUAGE
         for link in linked.links
     ]
-    logits = (text_logits[text_rows] + image_logits[image_rows]).astype(np.float64)
-    probabilities = iter((1 / (1 + np.exp(-logits))).tolist())
-    return [
-        _related(linked, model.relations, probabilities) if sentence_texts else linked
-        for (linked, _), sentence_texts in zip(documents, texts, strict=True)
-    ]
+    if not rows:
+        return [linked for linked, _ in documents]
+    texts = [documents[number][0].document.sentences[link.sentence].text for number, link in rows]
+    text_row = {text: row for row, text in enumerate(dict.fromkeys(texts))}
+    logits = model.text_logits(list(text_row))[[text_row[text] for text in texts]]
+    pictures = sorted({(number, link.image) for number, link in rows if link.image in documents[number][1]})
+    if pictures:
+        offsets = model.image_offsets(np.stack([documents[number][1][image] for number, image in pictures]))
+        picture_row = {picture: row for row, picture in enumerate(pictures)}
+        for row, (number, link) in enumerate(rows):
+            if (number, link.image) in picture_row:
+                logits[row] += offsets[picture_row[number, link.image]]
+    probabilities = iter((1 / (1 + np.exp(-logits.astype(np.float64)))).tolist())
 
+    def related(linked: LinkedDocument) -> LinkedDocument:
+        by_link = (dict(zip(model.relations, next(probabilities), strict=True)) for _ in linked.links)
+        links = (replace(link, relations=values) for link, values in zip(linked.links, by_link, strict=True))
+        return replace(linked, links=tuple(links))
 
-def _texts(linked: LinkedDocument) -> list[str]:
-    """Return the sentence of each link; an empty list if the model does not know the document's language."""
-    is_english = linked.document.language == LANGUAGE
-    return [linked.document.sentences[link.sentence].text for link in linked.links] if is_english else []
-
-
-def _pictures(
-    documents: Sequence[tuple[LinkedDocument, Mapping[int, NDArray[np.float32]]]], model: RelationModel
-) -> tuple[dict[tuple[int, int], int], FloatMatrix]:
-    """Return rows by (number of document, image), and the images' (rows + 1, R) log-odds.
-
-    The last row of the log-odds is 0; it stands for links whose image has no features.
-    """
-    features = {
-        (number, image): pooled[image]
-        for number, (linked, pooled) in enumerate(documents)
-        for image in {link.image for link in linked.links} & set(pooled)
-    }
-    nothing = np.zeros((1, len(model.relations)), np.float32)
-    logits = np.concatenate([model.image_offsets(np.stack(list(features.values()))), nothing]) if features else nothing
-    return {key: row for row, key in enumerate(features)}, logits
-
-
-def _related(linked: LinkedDocument, relations: Sequence[str], probabilities: Iterator[list[float]]) -> LinkedDocument:
-    links = (replace(link, relations=dict(zip(relations, next(probabilities), strict=True))) for link in linked.links)
-    return replace(linked, links=tuple(links))
+    return [related(linked) if linked.document.language == LANGUAGE else linked for linked, _ in documents]

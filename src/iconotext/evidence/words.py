@@ -13,9 +13,10 @@ from pathlib import PurePosixPath
 from typing import TypeVar
 from urllib.parse import unquote, urlsplit
 
-# Scripts whose words are not separated by spaces, and Korean, whose words end in particles; they are cut into
-# pairs of characters.
-_PAIRED = r"\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\uac00-\ud7af"
+# Scripts whose words are not separated by spaces; they are cut into pairs of characters.
+_SPACELESS = r"\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+# So is Korean where texts are compared, since its words end in particles.
+_PAIRED = rf"{_SPACELESS}\uac00-\ud7af"
 # Vowel signs of Indian scripts and other marks, which Python does not count as letters.
 _MARKS = r"\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0dff"
 _LETTERS = rf"(?:(?![{_PAIRED}])[^\W\d_]|[{_MARKS}])+"
@@ -85,10 +86,7 @@ def stem(word: str) -> str:
 
 
 def stems(text: str) -> set[str]:
-    """Return the stems of a text's content words, and its numbers; pairs of characters in scripts without spaces.
-
-    Korean is cut into pairs, too, since its words end in particles.
-    """
+    """Return the stems of a text's content words, and its numbers; pairs of characters in scripts without spaces."""
     return set(map(stem, words_of(text)))
 
 
@@ -181,7 +179,7 @@ Span = tuple[int, int]
 # Words are separated by white space, or by a mark such as a slash or dash. The separators are matched and not the
 # letters, since Python does not count vowel signs (as of Hindi or Thai) as letters.
 _RUN = re.compile(r"[^\s/—–…·|]+")
-_UNSPACED_SPAN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+")
+_UNSPACED_SPAN = re.compile(f"[{_SPACELESS}]+")
 
 
 def word_spans(text: str) -> list[Span]:
