@@ -12,12 +12,11 @@ from PIL import ImageDraw, ImageFont
 from pydantic import ValidationError
 from skimage import data as photographs
 
-from iconotext import Document, Image, Link, LinkedDocument, Linker, LinkSettings, Sentence, read, read_all, save
+from iconotext import Document, Image, Link, LinkedDocument, Linker, LinkSettings, Sentence, read, save
 from iconotext.encoders.backbone_encoder import untrained_encoder
 from iconotext.errors import FeatureError, ImageError, OutputError, SettingError
 from iconotext.evidence.words import without
 from iconotext.features import ImageFeatures
-from iconotext.read import Failure
 from iconotext.system import spool
 from tests.support.encoders import image_backbone
 
@@ -82,13 +81,6 @@ def test_cached_features_give_the_same_links(photos):
     np.testing.assert_array_equal(cached[0].similarity, cached[1].similarity)
 
 
-def test_order_of_images_does_not_matter(linker, photos):
-    document = bare(photos)
-    turned = Document("turned", document.sentences, document.images[::-1])
-    links = {(link.sentence, 2 - link.image) for link in linker.link(turned).links}
-    assert links == {(link.sentence, link.image) for link in linker.link(document).links}
-
-
 def test_picture_that_breaks_only_when_decoded(linker, photos, tmp_path):
     path = tmp_path / "broken.png"
     path.write_bytes((photos / "IMG_1.png").read_bytes()[:50_000])  # the header is whole
@@ -104,13 +96,6 @@ def test_empty_sides(linker, photos, sentences, images):
     linked = linker.link(Document("empty", document.sentences[:sentences], document.images[:images]))
     assert linked.links == ()
     assert linked.similarity.shape == (sentences, images)
-
-
-def test_failures_pass_through_and_stop_nothing(linker, tmp_path):
-    (tmp_path / "a.md").write_text("A sentence.")
-    (tmp_path / "b.md").write_bytes(b"")
-    results = list(linker.link_all(read_all([tmp_path])))
-    assert [isinstance(result, Failure) for result in results] == [False, True]
 
 
 def test_a_backbone_without_classifier_cannot_use_the_bridge(linker, photos):

@@ -20,6 +20,7 @@ from iconotext.evidence.words import without, word_spans
 from iconotext.features import ImageFeatures
 from iconotext.features.regions import grid_boxes
 from iconotext.types import Link
+from tests.support import images
 from tests.support.encoders import text_backbone
 from tests.support.linking import encode
 
@@ -186,9 +187,7 @@ def test_windows_of_a_grid():
 
 
 def encoded(pixels) -> bytes:
-    file = io.BytesIO()
-    Pillow.fromarray(np.asarray(pixels, np.uint8)).save(file, "PNG")
-    return file.getvalue()
+    return images.encoded(Pillow.fromarray(np.asarray(pixels, np.uint8)))
 
 
 def nothing(files) -> ImageFeatures:
