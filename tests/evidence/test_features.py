@@ -141,7 +141,8 @@ def test_caption_features_by_hand() -> None:
     texts, picture = ["A red fox ran.", "A red car stood.", "Nothing else."], Image("IMG_1.jpg", caption="Red fox")
     found = features(document(texts, [picture], blocks=[0, 0, 1]))
     red, fox = rareness("red"), rareness("fox")
-    expected = {"count": [2, 1, 0], "near": [1, 1, 0], "head": [1, red / (red + fox), 0]}  # two are one paragraph
+    # The first two are one paragraph.
+    expected: dict[str, Any] = {"count": [2, 1, 0], "near": [1, 1, 0], "head": [1, red / (red + fox), 0]}
     for name, column in expected.items():
         np.testing.assert_allclose(found[f"caption.{name}"][:, 0], column, rtol=1e-5, err_msg=name)
     assert not found["caption.rival"].any()  # there is no other image
