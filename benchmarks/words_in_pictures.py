@@ -31,7 +31,8 @@ from numpy.typing import NDArray
 
 from iconotext.corpus.store import read_corpus
 from iconotext.decide.combine import Coefficients, load_coefficients, weigh_evidence
-from iconotext.encoders.encoder import Encoder, load_encoder
+from iconotext.encoders.backbone_encoder import Encoder
+from iconotext.encoders.encoder import load_encoder
 from iconotext.evidence.caption import Reading
 from iconotext.evidence.ocr import text_in
 from iconotext.evidence.words import stems

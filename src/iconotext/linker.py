@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from iconotext.encoders.encoder import Encoder
+    from iconotext.encoders.backbone_encoder import Encoder
     from iconotext.encoders.relation_model import RelationModel
     from iconotext.evidence.gather import DocumentEvidence, EncodedText
     from iconotext.evidence.habit import Habit, Judged

@@ -45,8 +45,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from iconotext.decide.settings import LinkSettings
-    from iconotext.encoders.backbone_encoder import EncodedDocument
-    from iconotext.encoders.encoder import Encoder
+    from iconotext.encoders.backbone_encoder import EncodedDocument, Encoder
     from iconotext.encoders.relation_model import RelationModel
     from iconotext.features.ocr import LineReader
     from iconotext.types import LinkedDocument

@@ -38,8 +38,8 @@ from iconotext.plain_text import counted
 from iconotext.report.tables import Grid
 
 if TYPE_CHECKING:
+    from iconotext.encoders.backbone_encoder import Encoder
     from iconotext.encoders.coherence_relations import Refinement
-    from iconotext.encoders.encoder import Encoder
     from iconotext.evaluate import Comparison, Evaluation
     from iconotext.evaluate.metrics import RelationPrecision
     from iconotext.evaluate.pair_vectors import PairVectors

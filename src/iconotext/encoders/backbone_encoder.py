@@ -1,4 +1,4 @@
-"""Encoders made of backbones and a space: ``BackboneEncoder``, and ``untrained_encoder`` to make one without training.
+"""What turns sentences, images and documents into vectors of one space: ``Encoder``; ``untrained_encoder`` makes one.
 
 ``EncodedDocument`` and ``EncodedImages`` are the results of encoding; ``Inputs`` are the sizes of a trained model's
 inputs.
@@ -84,7 +84,7 @@ class EncodedDocument:
     """
 
     document: Document
-    encoder: BackboneEncoder
+    encoder: Encoder
     vectors: FloatMatrix
     image_features: NumberedFeatures
     similarity: FloatMatrix
@@ -117,14 +117,18 @@ class EncodedDocument:
 
 
 @dataclass(frozen=True, eq=False)
-class BackboneEncoder:
-    """An encoder made of a text backbone, a source of image features, and a space; it implements ``Encoder``.
+class Encoder:
+    """Puts sentences and images into one vector space: a text backbone, a source of image features, and a space.
+
+    ``encode_sentences`` and ``encode_images`` treat each sentence and image alone. ``similarity`` and ``read`` take a
+    whole document, and may subtract the part that all its sentences, or all its images, have in common.
 
     Attributes:
-        text_backbone: The backbone that compares texts with texts.
+        name: The name with which the model was loaded.
+        text_backbone: The backbone that compares texts with texts, such as captions with sentences.
         reader: The backbone that reads the sentences: ``text_backbone``, unless the model reads words itself.
         uncached: The same as ``reader`` without the cache, for sentences with words left out.
-        coherence: Predicts relations; None for most models.
+        coherence: Predicts relations between a sentence and an image; None if the model was not trained for them.
         folder: The folder of a trained model; None for other encoders.
     """
 
@@ -144,23 +148,26 @@ class BackboneEncoder:
 
     @property
     def language(self) -> str | None:
-        """See ``Encoder``."""
+        """The only language in which sentences can be compared with images; None if several, or if it is unknown."""
         return self.reader.language
 
     @cached_property
     def fingerprint(self) -> str:
-        """A name that is equal for encoders that give equal vectors to single sentences and images."""
+        """A name that is equal for equal weights and settings, wherever the files are.
+
+        Vectors of encoders with different fingerprints cannot be compared.
+        """
         from iconotext.features.model_folder import folder_name
 
         names = [folder_name(self.folder)] if self.folder is not None else []
         return "+".join(map(_placeless, [*names, self.text_backbone.name, self.image_source.name]))
 
     def encode_sentences(self, texts: Sequence[str]) -> FloatMatrix:
-        """See ``Encoder``."""
+        """Encode S sentences, each alone: (S, dim) float32 unit vectors."""
         return unit_rows(self.space.sentences(self.reader.encode(texts)))
 
     def encode_images(self, images: Sequence[Image | Picture]) -> EncodedImages:
-        """See ``Encoder``."""
+        """Encode images, files or encoded pictures, each alone."""
         as_images = [image if isinstance(image, Image) else Image("", image) for image in images]
         rows = self.image_source.features_of(as_images)
         unseen = set(range(len(as_images))) - set(rows.numbers)
@@ -173,11 +180,11 @@ class BackboneEncoder:
         return EncodedImages(vectors, problems, _spread(rows, problems))
 
     def read(self, document: Document) -> EncodedDocument:
-        """See ``Encoder``."""
+        """Encode a document: its similarities, the problems of its images, and the data for explanations."""
         return self.read_all([(document, self.reader.encode([sentence.text for sentence in document.sentences]))])[0]
 
     def read_all(self, documents: Sequence[tuple[Document, FloatMatrix]]) -> list[EncodedDocument]:
-        """See ``Encoder``."""
+        """Encode several documents, each with its sentences' vectors from ``reader``; images are encoded together."""
         features = self.image_source.features_by_document([document.images for document, _ in documents])
         pairs = [(vectors, numbered.features) for (_, vectors), numbered in zip(documents, features, strict=True)]
         read = []
@@ -188,7 +195,7 @@ class BackboneEncoder:
         return read
 
     def similarity(self, document: Document) -> FloatMatrix:
-        """See ``Encoder``."""
+        """Compute the (S, V) float32 similarities of sentences and images; 0 for an image that cannot be encoded."""
         return self.read(document).similarity
 
 
@@ -201,7 +208,7 @@ def untrained_encoder(
     captions: TextBackbone | None = None,
     cache: FeatureCache | None = None,
     read_layers: ReadLayers | None = None,
-) -> BackboneEncoder:
+) -> Encoder:
     """Make an encoder without training: in the backbones' own space if they share one, else in the concept bridge.
 
     Args:
@@ -215,7 +222,7 @@ def untrained_encoder(
     text_backbone = reading if captions is None else cached(captions)
     shared = share_space(text, image)
     space = SharedSpace(text.dim) if shared else ConceptBridge(reading, image.classes or (), k)
-    return BackboneEncoder(name, text_backbone, reading, text, picture_source(image, cache), space)
+    return Encoder(name, text_backbone, reading, text, picture_source(image, cache), space)
 
 
 def _with_problems(document: Document, problems: Sequence[str | None]) -> Document:

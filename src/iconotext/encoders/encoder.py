@@ -1,17 +1,14 @@
-"""The protocol ``Encoder``, and the functions that load one: ``load_encoder`` and ``load_bridge``.
-
-An encoder turns sentences and images into vectors, and a document into its matrix of similarities.
-"""
+"""Loads an ``Encoder``: ``load_encoder``, ``load_bridge``; ``MODEL_KINDS`` has every kind of models."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, cast
 
-from iconotext.encoders.backbone_encoder import BackboneEncoder, untrained_encoder
+from iconotext.encoders.backbone_encoder import Encoder, untrained_encoder
 from iconotext.encoders.bridge import ConceptBridge
 from iconotext.encoders.coherence_relations import Coherence
 from iconotext.encoders.image_source import image_source, picture_source, region_source, table_source
@@ -31,80 +28,16 @@ from iconotext.features.model_folder import MODELS, SHIPPED, folder_name, is_gra
 from iconotext.recipe.settings import REGION_FILES
 
 if TYPE_CHECKING:
-    from iconotext.encoders.backbone_encoder import EncodedDocument, EncodedImages
     from iconotext.encoders.image_source import ImageSource
     from iconotext.encoders.space import Space
     from iconotext.encoders.stored_model import StoredModel
-    from iconotext.features.backbone import Picture, TextBackbone
-    from iconotext.features.cache import FeatureCache
+    from iconotext.features.backbone import TextBackbone
     from iconotext.features.cached_backbones import ReadLayers
-    from iconotext.types import Document, FloatMatrix, Image
 
 DEFAULT_TEXT = "minilm"
 DEFAULT_IMAGE = "efficientnet-lite0"
 """The backbones of the concept bridge, unless others are named; ``DEFAULT_TEXT`` also compares captions with sentences
 for a model that reads words itself."""
-
-
-class Encoder(Protocol):
-    """Puts sentences and images into one vector space.
-
-    ``encode_sentences`` and ``encode_images`` treat each sentence and image alone. ``similarity`` and ``read`` take a
-    whole document, and may subtract the part that all its sentences, or all its images, have in common.
-    """
-
-    @property
-    def name(self) -> str:
-        """The name with which the model was loaded."""
-
-    @property
-    def fingerprint(self) -> str:
-        """A name that is equal for equal weights and settings, wherever the files are.
-
-        Vectors of encoders with different fingerprints cannot be compared.
-        """
-
-    @property
-    def dim(self) -> int:
-        """d, the length of a vector."""
-
-    @property
-    def text_backbone(self) -> TextBackbone:
-        """The backbone that compares texts with texts, such as captions with sentences."""
-
-    @property
-    def reader(self) -> TextBackbone:
-        """The backbone that reads sentences: ``text_backbone``, unless the model reads words itself."""
-
-    @property
-    def language(self) -> str | None:
-        """The only language in which sentences can be compared with images; None if several, or if it is unknown."""
-
-    @property
-    def image_source(self) -> ImageSource:
-        """The source of image features."""
-
-    @property
-    def coherence(self) -> Coherence | None:
-        """Predicts relations between a sentence and an image; None if the model was not trained for them."""
-
-    def encode_sentences(self, texts: Sequence[str]) -> FloatMatrix:
-        """Encode S sentences, each alone: (S, d) float32 unit vectors."""
-
-    def encode_images(self, images: Sequence[Image | Picture]) -> EncodedImages:
-        """Encode V images, files or encoded pictures, each alone.
-
-        The result has (V, d) float32 unit vectors, and the problem of each image that cannot be encoded.
-        """
-
-    def similarity(self, document: Document) -> FloatMatrix:
-        """Compute the (S, V) float32 similarities of sentences and images; 0 for an image that cannot be encoded."""
-
-    def read(self, document: Document) -> EncodedDocument:
-        """Encode a document: its similarities, the problems of its images, and the data for explanations."""
-
-    def read_all(self, documents: Sequence[tuple[Document, FloatMatrix]]) -> list[EncodedDocument]:
-        """Encode several documents, each with its sentences' vectors from ``reader``; images are encoded together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +224,7 @@ def load_bridge(
     else:  # no cache for texts: adding up word vectors is faster than a look-up
         uncached = reading = mean_words(word_vectors, word_dim, chain(source.classes or (), texts))
     bridge = ConceptBridge(reading, source.classes or ())
-    return BackboneEncoder("no-training", reading, reading, uncached, source, bridge)
+    return Encoder("no-training", reading, reading, uncached, source, bridge)
 
 
 def trained_encoder(
@@ -303,7 +236,7 @@ def trained_encoder(
     cache: FeatureCache | None = None,
     stored: StoredModel | None = None,
     read_layers: ReadLayers | None = None,
-) -> BackboneEncoder:
+) -> Encoder:
     """Load a trained model with its backbones or, if it does not encode pictures, the file with their features.
 
     Args:
@@ -329,7 +262,7 @@ def trained_encoder(
         space = MixedSpace(space, ConceptBridge(texts, source.classes or ()), stored.recipe.linking.bridge)
     layer = stored.model.coherence if stored.relations else None
     coherence = None if layer is None else Coherence(tuple(stored.relations), layer)
-    return BackboneEncoder(name or str(folder), texts, reader, uncached, source, space, coherence, folder)
+    return Encoder(name or str(folder), texts, reader, uncached, source, space, coherence, folder)
 
 
 def _dual(

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from iconotext.encoders.backbone_encoder import Encoder
     from iconotext.encoders.coherence_relations import Coherence
-    from iconotext.encoders.encoder import Encoder
     from iconotext.evaluate.pair_vectors import PairVectors
 
     Floats = NDArray[np.floating]

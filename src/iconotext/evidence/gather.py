@@ -19,8 +19,7 @@ from iconotext.types import EVIDENCE, Document, Evidence
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from iconotext.encoders.backbone_encoder import EncodedDocument
-    from iconotext.encoders.encoder import Encoder
+    from iconotext.encoders.backbone_encoder import EncodedDocument, Encoder
     from iconotext.evidence.caption import Encode
     from iconotext.evidence.cells import Features
     from iconotext.evidence.habit import PlaceEvidence

@@ -28,7 +28,7 @@ from iconotext.recipe.toml import make_settings
 from iconotext.types import Document, Image, LinkedDocument
 
 if TYPE_CHECKING:
-    from iconotext.encoders.encoder import Encoder
+    from iconotext.encoders.backbone_encoder import Encoder
     from iconotext.encoders.relation_model import RelationModel
     from iconotext.features import FeatureCache
     from iconotext.features.backbone import ImageBackbone

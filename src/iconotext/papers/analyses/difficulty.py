@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from iconotext.encoders.encoder import Encoder
+    from iconotext.encoders.backbone_encoder import Encoder
     from iconotext.evaluate.results import Evaluation
     from iconotext.types import Document, FloatMatrix
 
