@@ -219,7 +219,7 @@ def untrained_encoder(
         return backbone if cache is None else cached_text(backbone, cache, read_layers=read_layers)
 
     reading = cached(text)
-    text_backbone = reading if captions is None else cached(captions)
+    text_backbone = reading if captions in (None, text) else cached(captions)
     shared = share_space(text, image)
     space = SharedSpace(text.dim) if shared else ConceptBridge(reading, image.classes or (), k)
     return Encoder(name, text_backbone, reading, text, picture_source(image, cache), space)

@@ -90,18 +90,15 @@ def _load_bridge(request: ModelRequest) -> Encoder:
 
 def _load_dual_encoder(request: ModelRequest) -> Encoder:
     dual = load_dual_encoder(request.name, MODELS)
-    text = load_text_backbone(request.text) if request.text else dual.text
-    image, captions = dual.image, text
-    if request.image:  # has no text side of its own
-        image = load_image_backbone(request.image)
-    else:
-        text = dual.text
+    captions = load_text_backbone(request.text) if request.text else dual.text
+    # Another image backbone has no text side of its own: what compares captions then reads the sentences, too.
+    text, image = (captions, load_image_backbone(request.image)) if request.image else (dual.text, dual.image)
     return untrained_encoder(
         request.name,
         text,
         image,
         k=request.concepts,
-        captions=captions if captions is not text else None,
+        captions=captions,
         cache=request.cache,
         read_layers=request.read_layers,
     )

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from PIL import Image as Pillow
 
 from iconotext.features import cached_image
 from iconotext.features.backbone import ImageBackbone, ImageFeatures, Picture, Row, blank_features, filled
@@ -68,7 +69,9 @@ def covered_cells(file: Picture, encode: Callable[[Sequence[Picture]], ImageFeat
             changed = pixels.copy()
             for left, top, right, bottom in edges[mask]:
                 changed[top:bottom, left:right] = mean
-            pictures.append(_encoded(changed))
+            stream = io.BytesIO()
+            Pillow.fromarray(changed).save(stream, "BMP")  # lossless and fast
+            pictures.append(stream.getvalue())
         return encode(pictures)
 
     return ImageParts(boxes, without)
@@ -79,14 +82,6 @@ def _small(file: Picture) -> NDArray[np.uint8]:
     shrink = min(1.0, SHORTER / min(image.size), LONGER / max(image.size))
     size = (max(1, round(image.width * shrink)), max(1, round(image.height * shrink)))
     return np.asarray(image.resize(size, reducing_gap=2.0) if shrink < 1 else image)
-
-
-def _encoded(pixels: NDArray[np.uint8]) -> bytes:
-    from PIL import Image
-
-    file = io.BytesIO()
-    Image.fromarray(pixels).save(file, "BMP")  # lossless and fast
-    return file.getvalue()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

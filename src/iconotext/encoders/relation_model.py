@@ -24,7 +24,7 @@ from iconotext.errors import FeatureError, ShapeError
 from iconotext.features import TextBackbone, cached_text
 from iconotext.features.cached_backbones import keep_texts
 from iconotext.features.minilm import DIM, LAYERS, MiniLM
-from iconotext.features.model_folder import no_such_model
+from iconotext.features.model_folder import no_such_model, shipped_folder
 from iconotext.networks.int8 import product
 from iconotext.system.files import write_bytes
 from iconotext.system.strict_json import parse_json
@@ -159,7 +159,6 @@ class RelationModel:
             image backbone.
 
     Args:
-        name: See above.
         cache: The cache for log-odds of texts, which are hundreds of times smaller than layers; None for no cache.
     """
 
@@ -219,7 +218,7 @@ class RelationModel:
 def relations_folder(name: str = "default") -> Path:
     """Return the folder of a relation model: ``default`` names the one in the package, other names are folders."""
     if name == "default":
-        return Path(__file__).parents[1] / "models" / "relations"
+        return shipped_folder("relations")
     if not Path(name).is_dir():
         raise no_such_model(name, ("default", "none"))
     return Path(name)

@@ -218,17 +218,20 @@ def word_reader(stored: StoredModel, vocabulary: Vocabulary, longest: int, name:
     The documentation of ``JointSpace.stored`` tells what its vectors are.
     """
 
-    def encoded(texts: Sequence[str]) -> Tensor:
+    def encode(texts: Sequence[str]) -> FloatMatrix:
         import torch
 
-        ids = [vocabulary.ids(text, max_tokens=longest) for text in texts]
-        words = torch.tensor([word for sentence in ids for word in sentence])
-        text, lengths = stored.model.text, torch.tensor([len(sentence) for sentence in ids])
-        states: Tensor = text.states(words, lengths) if reads_in_order(text) else text(words, lengths)
-        return states
+        network, batches = stored.model.text, [np.zeros((0, stored.recipe.dim), np.float32)]
+        for start in range(0, len(texts), BATCH_TEXTS):
+            ids = [vocabulary.ids(text, max_tokens=longest) for text in texts[start : start + BATCH_TEXTS]]
+            words = torch.tensor([word for sentence in ids for word in sentence])
+            lengths = torch.tensor([len(sentence) for sentence in ids])
+            with torch.inference_mode():
+                states: Tensor = (network.states if reads_in_order(network) else network)(words, lengths)
+            batches.append(states.numpy())
+        return np.concatenate(batches)
 
-    dim = stored.recipe.dim
-    return TextBackbone(name, dim, lambda texts: _in_batches(texts, encoded, dim))
+    return TextBackbone(name, stored.recipe.dim, encode)
 
 
 def reads_in_order(text: object) -> TypeGuard[WordEncoder]:
@@ -251,11 +254,3 @@ def _in_order(
         if places is None:
             return text.vectors(tensor, [len(tensor)]).numpy()
         return text.in_place(tensor, torch.tensor(among), places).numpy()
-
-
-def _in_batches(texts: Sequence[str], side: Callable[[Sequence[str]], Tensor], dim: int) -> FloatMatrix:
-    import torch
-
-    with torch.inference_mode():
-        parts = [side(texts[at : at + BATCH_TEXTS]).numpy() for at in range(0, len(texts), BATCH_TEXTS)]
-    return np.concatenate([np.zeros((0, dim), np.float32), *parts])

@@ -82,15 +82,8 @@ class StoredModel:
 
     def projection(self, side: str) -> dict[str, NDArray[Any]]:
         """Return the weights of a side (``text`` or ``image``) that is a projection."""
-        return {name: np.asarray(array, np.float32) for name, array in self._of(side).items()}
-
-    def shapes(self, side: str) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the weights of a side."""
-        return {name: array.shape for name, array in self._of(side).items()}
-
-    def _of(self, side: str) -> dict[str, NDArray[Any]]:
-        start = f"{side}."
-        return {name.removeprefix(start): array for name, array in self.arrays.items() if name.startswith(start)}
+        sides = ((*name.partition("."), array) for name, array in self.arrays.items())
+        return {name: np.asarray(array, np.float32) for owner, _, name, array in sides if owner == side}
 
 
 def init_folder(name: str) -> Path:
@@ -204,7 +197,7 @@ def _in_torch(stored: StoredModel, side: str) -> bool:
         shapes = projection_shapes(getattr(stored.inputs, f"{side}_features"), stored.recipe.dim, settings)
     else:
         return True
-    stored_shapes = stored.shapes(side)
+    stored_shapes = {name: array.shape for name, array in stored.projection(side).items()}
     if stored_shapes != shapes:
         raise ValueError(f"{side} has weights {stored_shapes}, the recipe says {shapes}")
     return False
