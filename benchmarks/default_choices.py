@@ -28,7 +28,7 @@ from iconotext.corpus.builders.captions import RULES, CaptionSettings, validatio
 from iconotext.corpus.builders.photos import Photo, read_photos
 from iconotext.corpus.split import Shares, share_out
 from iconotext.corpus.store import read_corpus, write_corpus
-from iconotext.encoders.encoder import trained_encoder
+from iconotext.encoders.encoder import ModelRequest, trained_encoder
 from iconotext.encoders.stored_model import load_model
 from iconotext.evaluate import Evaluation, Scored, evaluate
 from iconotext.linker import Linker, LinkSettings
@@ -153,7 +153,7 @@ def measured(model: Path, documents: dict[str, list[Document]], centre: float) -
     linking = stored.recipe.linking.model_copy(update={"centre": centre})
     stored = replace(stored, recipe=stored.recipe.model_copy(update={"linking": linking}))
     found = {}
-    linker = Linker(trained_encoder(model, stored=stored), LinkSettings(evidence=("picture",)))
+    linker = Linker(trained_encoder(ModelRequest(str(model)), stored), LinkSettings(evidence=("picture",)))
     for kind, each in documents.items():
         scored = []
         for linked in linker.link_all(each):

@@ -42,7 +42,7 @@ from scipy.stats import rankdata
 
 from iconotext.corpus.store import read_corpus
 from iconotext.decide.combine import Coefficients, combine, load_coefficients
-from iconotext.encoders.encoder import trained_encoder
+from iconotext.encoders.encoder import ModelRequest, trained_encoder
 from iconotext.evidence.caption import PROBE, Encode, Matcher, texts_of
 from iconotext.evidence.layout import OPENING, PLACES
 from iconotext.evidence.words import stems
@@ -208,7 +208,7 @@ class Looking(NamedTuple):
 
 def looking_with(model: Path) -> Looking:
     """A trained model; features of pictures lie side by side in a row."""
-    encoder = trained_encoder(model, cache=FeatureCache())
+    encoder = trained_encoder(ModelRequest(str(model), cache=FeatureCache()))
     backbone = cached_image(load_image_backbone(), FeatureCache())
 
     def rows(files: Sequence[Picture]) -> FloatMatrix:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 from importlib import import_module
 
 import numpy as np
@@ -14,6 +15,7 @@ from iconotext.features.hub_models import is_detector, load_detector
 from iconotext.images import decode
 from iconotext.types import Image
 from tests.support.detected_regions import joined
+from tests.support.graph_models import change
 from tests.support.hub_models import noise
 
 transformers = import_module("transformers")  # with its types mypy would read all of it
@@ -96,6 +98,12 @@ def detectors(tmp_path_factory):
         return folder / name
 
     return made
+
+
+@pytest.fixture
+def copied(detectors, tmp_path):
+    """A copy of a detector's folder that a test may change."""
+    return lambda name: shutil.copytree(detectors(name), tmp_path / name)
 
 
 def images_of(files):
@@ -209,37 +217,42 @@ def test_no_pictures_and_only_broken_ones(detectors):
     assert all(regions.problems)
 
 
-def test_the_name_changes_with_the_weights(detectors, tmp_path):
-    folder = detectors("yolos")
-    for file in folder.iterdir():
-        (tmp_path / file.name).write_bytes(file.read_bytes())
+def test_the_name_changes_with_the_weights(detectors, copied):
+    folder = copied("yolos")
     torch.manual_seed(1)
-    build("yolos").save_pretrained(tmp_path)
-    assert loaded(folder).name != loaded(tmp_path).name
+    build("yolos").save_pretrained(folder)
+    assert loaded(folder).name != loaded(detectors("yolos")).name
 
 
-def test_weights_that_are_missing_are_not_made_up(detectors, tmp_path):
+def lacking(name):
+    return lambda weights: {key: value for key, value in weights.items() if not key.startswith(name)}
+
+
+def no_number(name):
+    return lambda weights: weights | {name: torch.full_like(weights[name], math.nan)}
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lacking("bbox_predictor"), r"weights are missing \(bbox_predictor"),
+        (no_number("vit.layernorm.weight"), "not finite"),
+    ],
+)
+def test_weights_that_are_missing_or_no_numbers_are_refused(copied, damage, message):
     from safetensors.torch import load_file, save_file
 
-    for file in detectors("yolos").iterdir():
-        (tmp_path / file.name).write_bytes(file.read_bytes())
-    weights = load_file(tmp_path / "model.safetensors")
-    kept = {key: value for key, value in weights.items() if not key.startswith("bbox_predictor")}
-    save_file(kept, tmp_path / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(FeatureError, match=r"weights are missing \(bbox_predictor"):
-        loaded(tmp_path)
+    path = copied("yolos") / "model.safetensors"
+    save_file(damage(load_file(path)), path, metadata={"format": "pt"})
+    with pytest.raises(FeatureError, match=message):
+        loaded(path.parent)
 
 
-def test_weights_that_are_no_numbers_are_refused(detectors, tmp_path):
-    from safetensors.torch import load_file, save_file
-
-    for file in detectors("yolos").iterdir():
-        (tmp_path / file.name).write_bytes(file.read_bytes())
-    weights = load_file(tmp_path / "model.safetensors")
-    weights["vit.layernorm.weight"][:] = math.nan
-    save_file(weights, tmp_path / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(FeatureError, match="not finite"):
-        loaded(tmp_path)
+def test_a_detector_without_its_processor_is_one_line(copied):
+    folder = copied("yolos")
+    (folder / "preprocessor_config.json").unlink()
+    with pytest.raises(FeatureError, match=r"preprocessor_config.json is missing"):
+        loaded(folder)
 
 
 def test_only_detectors_are_detectors(detectors, models, tmp_path):
@@ -262,16 +275,14 @@ def test_settings_that_are_damaged(tmp_path, text):
 
 
 @pytest.mark.slow
-def test_a_detector_trained_without_focal_loss_has_a_last_class_for_no_object(detectors, tmp_path, monkeypatch):
+def test_a_detector_trained_without_focal_loss_has_a_last_class_for_no_object(copied, monkeypatch):
     monkeypatch.setattr(hub_models, "MIN_PROBABILITY", 0.0)
-    for file in detectors("rt_detr").iterdir():
-        (tmp_path / file.name).write_bytes(file.read_bytes())
-    settings = json.loads((tmp_path / "config.json").read_text())
-    (tmp_path / "config.json").write_text(json.dumps(settings | {"use_focal_loss": False}))
-    regions = joined(loaded(tmp_path).regions(images_of([noise(0)])))
-    model = transformers.AutoModelForObjectDetection.from_pretrained(tmp_path).eval()
+    folder = copied("rt_detr")
+    change(folder / "config.json", use_focal_loss=False)
+    regions = joined(loaded(folder).regions(images_of([noise(0)])))
+    model = transformers.AutoModelForObjectDetection.from_pretrained(folder).eval()
     with torch.no_grad():
-        shares = model(pixel_values=torch.from_numpy(pixels_of(tmp_path, noise(0)))[None]).logits[0].softmax(-1)[:, :4]
+        shares = model(pixel_values=torch.from_numpy(pixels_of(folder, noise(0)))[None]).logits[0].softmax(-1)[:, :4]
     np.testing.assert_allclose(regions.scores, shares.max(1).values.sort(descending=True).values, atol=1e-6)
     assert (regions.concepts < 4).all()
 
@@ -285,14 +296,6 @@ def test_hidden_states_that_are_not_one_a_query_are_refused(detectors):
     processor = transformers.AutoImageProcessor.from_pretrained(detectors("detr"))
     with pytest.raises(FeatureError, match="one hidden state for each query"):
         hub_models.Detector(Odd(), processor, name="odd", concepts=2)
-
-
-def test_a_detector_without_its_processor_is_one_line(detectors, tmp_path):
-    for file in detectors("yolos").iterdir():
-        if file.name != "preprocessor_config.json":
-            (tmp_path / file.name).write_bytes(file.read_bytes())
-    with pytest.raises(FeatureError, match=r"preprocessor_config.json is missing"):
-        loaded(tmp_path)
 
 
 def test_load_regions_takes_a_detector_and_looks_at_each_picture_once(detectors, tmp_path, monkeypatch):
@@ -346,20 +349,18 @@ def test_load_regions_takes_a_detector_and_looks_at_each_picture_once(detectors,
         [],
     ],
 )
-def test_settings_of_the_processor_that_cannot_be_used(detectors, tmp_path, settings):
-    for file in detectors("detr").iterdir():
-        (tmp_path / file.name).write_bytes(file.read_bytes())
-    (tmp_path / "preprocessor_config.json").write_text(json.dumps(settings))
+def test_settings_of_the_processor_that_cannot_be_used(copied, settings):
+    folder = copied("detr")
+    (folder / "preprocessor_config.json").write_text(json.dumps(settings))
     with pytest.raises(FeatureError) as error:
-        loaded(tmp_path)
+        loaded(folder)
     assert "\n" not in str(error.value)
 
 
-def test_a_picture_that_is_too_large_to_be_taken_as_it_is(detectors, tmp_path, monkeypatch):
-    for file in detectors("detr").iterdir():
-        (tmp_path / file.name).write_bytes(file.read_bytes())
-    (tmp_path / "preprocessor_config.json").write_text(json.dumps(EDGES | {"do_resize": False}))
+def test_a_picture_that_is_too_large_to_be_taken_as_it_is(copied, monkeypatch):
+    folder = copied("detr")
+    change(folder / "preprocessor_config.json", do_resize=False)
     monkeypatch.setattr(hub_models, "MAX_PIXELS", 10_000)
-    regions = joined(loaded(tmp_path).regions(images_of([noise(0, 200, 90), noise(1, 64, 64)])))
+    regions = joined(loaded(folder).regions(images_of([noise(0, 200, 90), noise(1, 64, 64)])))
     assert "200 × 90: too large" in regions.problems[0]
     assert regions.problems[1] is None

@@ -37,6 +37,20 @@ UNSEEN = 2
 """The id of the padding."""
 
 
+@pytest.fixture
+def clip(tmp_path):
+    """A folder with both sides of a dual encoder."""
+    write_dual_graphs(tmp_path / "clip")
+    return tmp_path / "clip"
+
+
+@pytest.fixture
+def sentences(tmp_path):
+    """A folder with a sentence encoder."""
+    write_sentence_graphs(tmp_path / "sentences")
+    return tmp_path / "sentences"
+
+
 def square(seed):
     """A picture that no preparation resizes or crops, and its pixels."""
     pixels = np.random.default_rng(seed).integers(0, 256, (SIDE, SIDE, 3), np.uint8)
@@ -98,9 +112,8 @@ def test_a_pooled_output_of_clip_is_no_vector_of_the_joint_space(tmp_path):
         load_dual_encoder(str(tmp_path / "clip"))
 
 
-def test_long_texts_are_cut_with_their_last_token(tmp_path):
-    write_dual_graphs(tmp_path / "clip")
-    (vector,) = load_text_backbone(str(tmp_path / "clip")).encode(["cat " * 40])
+def test_long_texts_are_cut_with_their_last_token(clip):
+    (vector,) = load_text_backbone(str(clip)).encode(["cat " * 40])
     np.testing.assert_allclose(vector, text_vector([0, *[5] * (LONGEST - 2), 1]), atol=1e-6)
 
 
@@ -155,10 +168,9 @@ def test_tokens_become_a_sentence_as_its_makers_say(tmp_path, pooling, types):
         ({"pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True, "word_embedding_dimension": 6}, "mean"),
     ],
 )
-def test_older_settings_of_pooling(tmp_path, switches, pooling):
-    write_sentence_graphs(tmp_path / "sentences")
-    (tmp_path / "sentences/1_Pooling/config.json").write_text(json.dumps(switches))
-    assert load_text_backbone(str(tmp_path / "sentences")).name.endswith(f"/{pooling}")
+def test_older_settings_of_pooling(switches, pooling, sentences):
+    (sentences / "1_Pooling/config.json").write_text(json.dumps(switches))
+    assert load_text_backbone(str(sentences)).name.endswith(f"/{pooling}")
 
 
 def test_a_graph_that_pools_itself_is_believed(tmp_path):
@@ -286,11 +298,10 @@ def test_settings_that_cannot_be_followed(tmp_path, settings, message):
         prepared(tmp_path, PICTURE, **settings)
 
 
-def test_a_long_narrow_picture_costs_little(tmp_path):
-    write_dual_graphs(tmp_path / "clip")
-    change(tmp_path / "clip/preprocessor_config.json", size={"shortest_edge": 2048})
+def test_a_long_narrow_picture_costs_little(tmp_path, clip):
+    change(clip / "preprocessor_config.json", size={"shortest_edge": 2048})
     narrow = encoded(Pillow.new("RGB", (1, 2000)), tmp_path)
-    (problem,) = load_image_backbone(str(tmp_path / "clip")).encode([narrow]).problems
+    (problem,) = load_image_backbone(str(clip)).encode([narrow]).problems
     assert problem is not None
     assert "too long and narrow for this model" in problem
 
@@ -343,12 +354,11 @@ def test_a_folder_with_both_is_read_by_pytorch_unless_a_precision_is_named(model
     assert load_dual_encoder(f"{tmp_path / 'clip'}:fp32").text.dim == 5
 
 
-def test_a_name_changes_with_the_weights(tmp_path):
-    write_dual_graphs(tmp_path / "clip")
-    before = load_text_backbone(str(tmp_path / "clip")).name
-    graph = tmp_path / "clip/onnx/text_model.onnx"
+def test_a_name_changes_with_the_weights(clip):
+    before = load_text_backbone(str(clip)).name
+    graph = clip / "onnx/text_model.onnx"
     graph.write_bytes(graph.read_bytes() + b"\x3a\x00")  # an empty graph behind the graph: ignored, and another file
-    assert load_text_backbone(str(tmp_path / "clip")).name != before
+    assert load_text_backbone(str(clip)).name != before
 
 
 def missing(name):
@@ -384,10 +394,9 @@ def elsewhere(name):
         (elsewhere("preprocessor_config.json"), "is a link to a file outside of the model's folder"),
     ],
 )
-def test_files_that_are_missing_or_wrong_are_one_line(tmp_path, damage, message):
-    write_dual_graphs(tmp_path / "clip")
-    change(tmp_path / "clip/config.json", model_type="other")
-    damage(tmp_path / "clip")
+def test_files_that_are_missing_or_wrong_are_one_line(tmp_path, damage, message, clip):
+    change(clip / "config.json", model_type="other")
+    damage(clip)
     with pytest.raises(FeatureError, match=message) as error:
         load_dual_encoder(f"{tmp_path / 'clip'}:fp32")
     assert "\n" not in str(error.value)
@@ -425,10 +434,9 @@ VALUES: tuple[object, ...] = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize("file", FILES)
-def test_no_settings_break_the_program(tmp_path, file):
+def test_no_settings_break_the_program(tmp_path, file, sentences):
     """Whatever stands in a file of settings, it is followed or is one line."""
     write_dual_graphs(tmp_path / "clip", mask=False)
-    write_sentence_graphs(tmp_path / "sentences")
     loaders = {"clip": load_dual_encoder, "sentences": load_text_backbone}
     outcomes = set()
     for folder, load in loaders.items():
@@ -447,39 +455,36 @@ def test_no_settings_break_the_program(tmp_path, file):
     assert outcomes == {"followed", "refused"}
 
 
-def test_a_graph_that_takes_what_is_not_known(tmp_path):
+def test_a_graph_that_takes_what_is_not_known(sentences):
     import onnx
 
-    write_sentence_graphs(tmp_path / "sentences")
-    path = tmp_path / "sentences/onnx/model.onnx"
+    path = sentences / "onnx/model.onnx"
     graph = onnx.load(path)
     graph.graph.input.append(onnx.helper.make_tensor_value_info("position_ids", 7, ["n", "t"]))
     onnx.save(graph, path)
     with pytest.raises(FeatureError, match="its graph takes position_ids, which is not known here"):
-        load_text_backbone(str(tmp_path / "sentences"))
+        load_text_backbone(str(sentences))
 
 
-def test_a_graph_whose_numbers_are_not_finite(tmp_path):
+def test_a_graph_whose_numbers_are_not_finite(clip):
     import onnx
     from onnx import numpy_helper
 
-    write_dual_graphs(tmp_path / "clip")
-    path = tmp_path / "clip/onnx/text_model.onnx"
+    path = clip / "onnx/text_model.onnx"
     graph = onnx.load(path)
     (weight,) = (each for each in graph.graph.initializer if each.name == "P")
     weight.CopyFrom(numpy_helper.from_array(np.full((HIDDEN, 5), np.inf, np.float32), "P"))
     onnx.save(graph, path)
     with pytest.raises(FeatureError, match="its graph gives numbers that are not finite; take another precision"):
-        load_text_backbone(str(tmp_path / "clip"))
+        load_text_backbone(str(clip))
 
 
 @pytest.mark.parametrize(("axes", "shape"), [([0, 1], r"\(\)"), ([0], r"\(5,\)")])
-def test_a_graph_that_gives_no_row(tmp_path, axes, shape):
+def test_a_graph_that_gives_no_row(axes, shape, clip):
     import onnx
     from onnx import helper, numpy_helper
 
-    write_dual_graphs(tmp_path / "clip")
-    path = tmp_path / "clip/onnx/text_model.onnx"
+    path = clip / "onnx/text_model.onnx"
     graph = onnx.load(path)
     graph.graph.node[-1].output[0] = "before"
     graph.graph.node.append(helper.make_node("ReduceSum", ["before", "axes"], ["text_embeds"], keepdims=0))
@@ -487,60 +492,54 @@ def test_a_graph_that_gives_no_row(tmp_path, axes, shape):
     graph.graph.output[0].type.tensor_type.ClearField("shape")
     onnx.save(graph, path)
     with pytest.raises(FeatureError, match=f"its graph gives an array of the shape {shape} for one input"):
-        load_text_backbone(str(tmp_path / "clip"))
+        load_text_backbone(str(clip))
 
 
-def test_a_prefix_without_end_is_refused(tmp_path):
-    write_sentence_graphs(tmp_path / "sentences")
+def test_a_prefix_without_end_is_refused(sentences):
     prompts = {"prompts": {"query": "a" * 1001}, "default_prompt_name": "query"}
-    (tmp_path / "sentences/config_sentence_transformers.json").write_text(json.dumps(prompts))
+    (sentences / "config_sentence_transformers.json").write_text(json.dumps(prompts))
     with pytest.raises(FeatureError, match="puts 1,001 characters before each text"):
-        load_text_backbone(str(tmp_path / "sentences"))
+        load_text_backbone(str(sentences))
 
 
-def test_weights_beside_a_graph_stay_in_its_folder(tmp_path):
+def test_weights_beside_a_graph_stay_in_its_folder(clip):
     import onnx
 
-    write_dual_graphs(tmp_path / "clip")
-    path = tmp_path / "clip/onnx/text_model.onnx"
-    (wanted,) = load_text_backbone(str(tmp_path / "clip")).encode(["a cat"])
+    path = clip / "onnx/text_model.onnx"
+    (wanted,) = load_text_backbone(str(clip)).encode(["a cat"])
     onnx.save(onnx.load(path), path, save_as_external_data=True, location="text_model.onnx_data", size_threshold=64)
-    np.testing.assert_array_equal(load_text_backbone(str(tmp_path / "clip")).encode(["a cat"])[0], wanted)
-    elsewhere("onnx/text_model.onnx_data")(tmp_path / "clip")
+    np.testing.assert_array_equal(load_text_backbone(str(clip)).encode(["a cat"])[0], wanted)
+    elsewhere("onnx/text_model.onnx_data")(clip)
     with pytest.raises(FeatureError, match=r"onnx_data: is a link to a file outside of the model's folder"):
-        load_text_backbone(str(tmp_path / "clip"))
-    (tmp_path / "clip/onnx/text_model.onnx_data").unlink()
+        load_text_backbone(str(clip))
+    (clip / "onnx/text_model.onnx_data").unlink()
     with pytest.raises(FeatureError, match=r"text_model\.onnx: cannot be opened"):
-        load_text_backbone(str(tmp_path / "clip"))
+        load_text_backbone(str(clip))
 
 
 # As a model, and beside transformers.
 
 
-def test_a_model_may_compare_captions_with_another_encoder(tmp_path):
-    write_dual_graphs(tmp_path / "clip")
-    write_sentence_graphs(tmp_path / "sentences")
-    alone = load_encoder(str(tmp_path / "clip"), cache=False)
+def test_a_model_may_compare_captions_with_another_encoder(clip, sentences):
+    alone = load_encoder(str(clip), cache=False)
     assert alone.text_backbone is alone.reader
-    encoder = load_encoder(str(tmp_path / "clip"), text=str(tmp_path / "sentences"), cache=False)
+    encoder = load_encoder(str(clip), text=str(sentences), cache=False)
     assert encoder.text_backbone.dim == HIDDEN
     assert encoder.reader.dim == encoder.dim == 5
     np.testing.assert_array_equal(encoder.encode_sentences(["a cat"]), alone.encode_sentences(["a cat"]))
 
 
-def test_a_sentence_encoder_is_no_model_and_no_image_encoder(tmp_path):
-    write_sentence_graphs(tmp_path / "sentences")
+def test_a_sentence_encoder_is_no_model_and_no_image_encoder(sentences):
     with pytest.raises(FeatureError, match="has no text side and image side"):
-        load_dual_encoder(str(tmp_path / "sentences"))
+        load_dual_encoder(str(sentences))
     with pytest.raises(FeatureError, match="its graph takes no pixel_values"):
-        load_image_backbone(str(tmp_path / "sentences"))
+        load_image_backbone(str(sentences))
 
 
-def test_an_english_model_of_the_table_knows_that_it_is(tmp_path):
-    write_dual_graphs(tmp_path / "clip")
-    assert load_text_backbone(str(tmp_path / "clip")).language is None
-    change(tmp_path / "clip/config.json", _name_or_path="openai/clip-vit-base-patch32")
-    assert load_text_backbone(str(tmp_path / "clip")).language == "en"
+def test_an_english_model_of_the_table_knows_that_it_is(clip):
+    assert load_text_backbone(str(clip)).language is None
+    change(clip / "config.json", _name_or_path="openai/clip-vit-base-patch32")
+    assert load_text_backbone(str(clip)).language == "en"
 
 
 def test_names_of_the_table_state_a_precision():

@@ -32,6 +32,14 @@ def found():
     return three()
 
 
+def opened(folder, rows, name="a.tsv"):
+    return load_region_file(write_tsv(folder / name, rows))
+
+
+def regions_of(source, *names):
+    return joined(source.regions([image(name) for name in names]))
+
+
 @pytest.mark.parametrize(
     ("ids", "source", "expected"),
     [
@@ -54,7 +62,7 @@ def found():
 )
 def test_a_picture_is_found_by_its_address(tmp_path, ids, source, expected):
     rows = [anderson(name, Regional(seed, seed + 1)) for seed, name in enumerate(ids)]
-    regions = joined(load_region_file(write_tsv(tmp_path / "a.tsv", rows)).regions([image(source)]))
+    regions = regions_of(opened(tmp_path, rows), source)
     assert regions.counts.tolist() == [0 if expected is None else ids.index(expected) + 1]
 
 
@@ -62,26 +70,21 @@ def test_a_picture_is_found_by_its_address(tmp_path, ids, source, expected):
     ("ids", "source"), [(["a.jpg", "a"], "img/a.jpg"), (["12", "0012"], "0012.jpg"), (["a", "A"], "img/A.jpg")]
 )
 def test_a_picture_that_may_be_several_is_an_error(tmp_path, ids, source):
-    loaded = load_region_file(write_tsv(tmp_path / "a.tsv", [anderson(name, Regional(0)) for name in ids]))
+    loaded = opened(tmp_path, [anderson(name, Regional(0)) for name in ids])
     with pytest.raises(FeatureError, match=r"may be any of .*name one of them") as error:
         loaded.regions([image(source)])
     assert all(name in str(error.value) for name in ids)
 
 
 def test_pictures_of_different_names_do_not_become_one(tmp_path):
-    loaded = load_region_file(write_tsv(tmp_path / "a.tsv", [anderson("12", Regional(0))]))
-    assert joined(loaded.regions([image("a/12.jpg"), image("b/12.jpg")])).counts.tolist() == [
-        3,
-        3,
-    ]  # copies in two documents
+    loaded = opened(tmp_path, [anderson("12", Regional(0))])
+    assert regions_of(loaded, "a/12.jpg", "b/12.jpg").counts.tolist() == [3, 3]  # copies in two documents
     with pytest.raises(FeatureError, match="would both be image 12"):
         loaded.regions([image("12.jpg"), image("0012.jpg")])
 
 
 def test_features_of_different_lengths(tmp_path):
-    source = load_region_file(
-        write_tsv(tmp_path / "a.tsv", [anderson("a", Regional(0)), anderson("b", Regional(0, dim=9))])
-    )
+    source = opened(tmp_path, [anderson("a", Regional(0)), anderson("b", Regional(0, dim=9))])
     with pytest.raises(FeatureError, match=r"image b: features of length 9, others have 8"):
         source.regions([image("b")])
 
@@ -96,24 +99,24 @@ def test_objects_that_have_no_name(tmp_path):
         load_region_file(path)
     (tmp_path / "objects_vocab.txt").write_text("\n".join(["__background__", *NAMES]))
     one.objects[:] = [0, 4, 2]
-    regions = joined(load_region_file(write_tsv(path, [lxmert("a", one)])).regions([image("a")]))
+    regions = regions_of(opened(tmp_path, [lxmert("a", one)]), "a")
     assert regions.concepts.tolist() == [-1, 4, 2]
     np.testing.assert_allclose(regions.scores, [0, *one.sure[1:]])
 
 
-@pytest.mark.parametrize(("text", "message"), [("", "line 1: empty"), ("a\n\nb", "line 2: empty"), ("a\n,b", "line 2")])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"", "line 1: empty"),
+        (b"a\n\nb", "line 2: empty"),
+        (b"a\n,b", "line 2"),
+        (b"\xff\xfe", r"objects_vocab.txt: is not UTF-8"),
+    ],
+)
 def test_names_of_concepts_that_are_damaged(tmp_path, text, message):
-    path = write_tsv(tmp_path / "a.tsv", [lxmert("a", Regional(0))])
-    (tmp_path / "objects_vocab.txt").write_text(text)
+    (tmp_path / "objects_vocab.txt").write_bytes(text)
     with pytest.raises(FeatureError, match=message):
-        load_region_file(path)
-
-
-def test_names_of_concepts_that_are_no_utf8(tmp_path):
-    path = write_tsv(tmp_path / "a.tsv", [lxmert("a", Regional(0))])
-    (tmp_path / "objects_vocab.txt").write_bytes(b"\xff\xfe")
-    with pytest.raises(FeatureError, match=r"objects_vocab.txt: is not UTF-8"):
-        load_region_file(path)
+        opened(tmp_path, [lxmert("a", Regional(0))])
 
 
 def test_names_of_concepts_for_one_file_go_first(tmp_path, found):
@@ -133,27 +136,28 @@ def test_what_is_a_region_file(tmp_path, models):
     assert not is_region_file(models / "vit")
 
 
-@pytest.mark.parametrize("name", ["none.tsv", "no/such/folder"])
-def test_a_file_that_is_not_there(tmp_path, name):
-    with pytest.raises(FeatureError, match="not found"):
-        load_region_file(tmp_path / name)
-
-
-def test_a_file_of_another_kind(tmp_path):
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("none.tsv", "not found"),
+        ("no/such/folder", "not found"),
+        ("a.txt", "not a file of regions"),
+        ("folder.tsv", r"folder.tsv: cannot be read"),
+    ],
+)
+def test_a_file_that_is_not_there_or_of_another_kind(tmp_path, name, message):
     (tmp_path / "a.txt").write_text("x")
-    with pytest.raises(FeatureError, match="not a file of regions"):
-        load_region_file(tmp_path / "a.txt")
     (tmp_path / "folder.tsv").mkdir()
-    with pytest.raises(FeatureError, match=r"folder.tsv: cannot be read"):
-        load_region_file(tmp_path / "folder.tsv")
+    with pytest.raises(FeatureError, match=message):
+        load_region_file(tmp_path / name)
 
 
 def test_the_name_follows_from_what_is_in_the_file(tmp_path):
     rows = [lxmert(name, Regional(i)) for i, name in enumerate("ab")]
     (tmp_path / "other").mkdir()
-    names = {load_region_file(write_tsv(folder / "a.tsv", rows)).name for folder in (tmp_path, tmp_path / "other")}
+    names = {opened(folder, rows).name for folder in (tmp_path, tmp_path / "other")}
     assert len(names) == 1  # wherever and whenever it was written
-    names.add(load_region_file(write_tsv(tmp_path / "a.tsv", rows[:1])).name)
+    names.add(opened(tmp_path, rows[:1]).name)
     write_names(tmp_path)
     names.add(load_region_file(tmp_path / "a.tsv").name)
     assert len(names) == 3
@@ -178,11 +182,11 @@ def test_load_regions_takes_files_and_does_not_cache_them(tmp_path, found):
 
 
 def test_no_pictures_at_all(tmp_path):
-    assert load_region_file(write_tsv(tmp_path / "a.tsv", [anderson("a", ONE)])).regions([]) == []
+    assert opened(tmp_path, [anderson("a", ONE)]).regions([]) == []
 
 
 def test_a_file_that_goes_away(tmp_path):
-    source = load_region_file(write_tsv(tmp_path / "a.tsv", [anderson("a", ONE)]))
+    source = opened(tmp_path, [anderson("a", ONE)])
     (tmp_path / "a.tsv").unlink()
     with pytest.raises(FeatureError, match=r"a.tsv: cannot be read: No such file"):
         source.regions([image("a")])
@@ -191,8 +195,7 @@ def test_a_file_that_goes_away(tmp_path):
 def test_a_confidence_that_rounding_took_beyond_1(tmp_path):
     one = Regional(0)
     one.sure[0] = 1.0000001
-    regions = joined(load_region_file(write_tsv(tmp_path / "a.tsv", [lxmert("a", one)])).regions([image("a")]))
-    assert regions.scores[0] == 1
+    assert regions_of(opened(tmp_path, [lxmert("a", one)]), "a").scores[0] == 1
 
 
 @settings(deadline=None)
@@ -208,12 +211,6 @@ def test_boxes_in_pixels_become_shares(count, width, height, seed):
         sides = (width, height, width, height)
         shares = [min(max(edge / side, 0), 1) for edge, side in zip(box, sides, strict=True)]
         np.testing.assert_allclose(found, shares, atol=1e-6)
-
-
-def test_names_without_what_the_regions_show_are_no_concepts(tmp_path, found):
-    write_names(tmp_path)
-    source = load_region_file(write_tsv(tmp_path / "a.tsv", [anderson(*one) for one in found.items()]))
-    check(source, found, named=False, sure=False)
 
 
 def write_classifier(path, found, *, background=True, **wrong):
@@ -233,8 +230,8 @@ def write_classifier(path, found, *, background=True, **wrong):
 def test_the_classifier_of_the_detector_names_regions(tmp_path, found, background, name):
     write_names(tmp_path)
     weight = write_classifier(tmp_path / name, found, background=background).astype(np.float64)
-    source = load_region_file(write_tsv(tmp_path / "a.tsv", [anderson(*one) for one in found.items()]))
-    regions = joined(source.regions([image(name) for name in found]))
+    source = opened(tmp_path, [anderson(*one) for one in found.items()])
+    regions = regions_of(source, *found)
     features = np.concatenate([one.features for one in found.values()]).astype(np.float64)
     expected = np.exp(features @ weight.T + np.linspace(0, 1, len(weight)))
     expected = (expected / expected.sum(1, keepdims=True))[:, int(background) :]
@@ -275,30 +272,33 @@ def test_a_classifier_that_does_not_fit(tmp_path, found, wrong, message):
         load_region_file(path)
 
 
+def in_shares(name, one):
+    """A line of Anderson's layout whose boxes are shares already."""
+    return [name, 200, 100, one.count, b64(one.shares), b64(one.features)]
+
+
+@pytest.mark.parametrize(
+    ("layout", "names", "sure"),
+    [
+        (anderson, False, False),
+        (anderson, True, False),  # names without what the regions show are no concepts
+        (lxmert, True, True),
+        (lxmert, False, True),  # how sure the detector was counts without names too
+        (vilbert, True, True),  # probabilities, the background first
+        (in_shares, False, False),
+    ],
+)
 @pytest.mark.parametrize("end", ["\r\n", "\n"])
-def test_tsv_of_anderson_knows_no_objects(tmp_path, found, end):
-    path = write_tsv(tmp_path / "trainval.tsv", [anderson(*one) for one in found.items()], end)
-    check(load_region_file(path), found, named=False, sure=False)
+def test_tsv_of_each_layout(tmp_path, found, layout, names, sure, end):
+    path = write_tsv(tmp_path / "a.tsv", [layout(*one) for one in found.items()], end)
+    if names:
+        write_names(tmp_path)
+    check(load_region_file(path), found, named=names and sure, sure=sure)
 
 
 def test_tsv_with_features_of_2048_numbers(tmp_path):
     found = {str(i): Regional(i, 36, 2048) for i in range(2)}
-    path = write_tsv(tmp_path / "trainval_36.tsv", [anderson(*one) for one in found.items()])
-    check(load_region_file(path), found, named=False, sure=False)
-
-
-@pytest.mark.parametrize("named", [True, False])
-def test_tsv_of_lxmert_has_objects(tmp_path, found, named):
-    path = write_tsv(tmp_path / "val2014_obj36.tsv", [lxmert(*one) for one in found.items()])
-    if named:
-        write_names(tmp_path)
-    check(load_region_file(path), found, named=named)  # how sure the detector was counts without names too
-
-
-def test_tsv_of_vilbert_has_probabilities_with_the_background_first(tmp_path, found):
-    path = write_tsv(tmp_path / "cc.tsv", [vilbert(*one) for one in found.items()])
-    write_names(tmp_path)
-    check(load_region_file(path), found, named=True)
+    check(opened(tmp_path, [anderson(*one) for one in found.items()]), found, named=False, sure=False)
 
 
 def test_tsv_in_parts(tmp_path, found):
@@ -308,27 +308,21 @@ def test_tsv_in_parts(tmp_path, found):
     write_names(tmp_path)
     assert is_region_file(tmp_path)
     check(load_region_file(tmp_path), found, named=True)
-    assert joined(load_region_file(tmp_path / "train.tsv.1").regions([image(IDS[1])])).counts.tolist() == [5]
+    assert regions_of(load_region_file(tmp_path / "train.tsv.1"), IDS[1]).counts.tolist() == [5]
     write_tsv(tmp_path / "more.tsv", [lxmert(*one) for one in list(found.items())[:1]])
     with pytest.raises(FeatureError, match=r"image 7 is in more.tsv too"):
         load_region_file(tmp_path)
 
 
-def test_tsv_with_boxes_that_are_shares_already(tmp_path, found):
-    rows = [[name, 200, 100, one.count, b64(one.shares), b64(one.features)] for name, one in found.items()]
-    check(load_region_file(write_tsv(tmp_path / "a.tsv", rows)), found, named=False, sure=False)
-
-
 def test_tsv_of_a_picture_without_regions(tmp_path):
-    one = Regional(0)
     empty = ["nothing", 200, 100, 0, "", ""]
-    source = load_region_file(write_tsv(tmp_path / "a.tsv", [empty, anderson("a", one)]))
-    regions = joined(source.regions([image("nothing"), image("a")]))
+    source = opened(tmp_path, [empty, anderson("a", Regional(0))])
+    regions = regions_of(source, "nothing", "a")
     assert regions.counts.tolist() == [0, 3]
     assert regions.problems == ("a.tsv has no regions of it", None)
     assert source.dim == 8
     with pytest.raises(FeatureError, match="has no region of any picture"):
-        load_region_file(write_tsv(tmp_path / "b.tsv", [empty]))
+        opened(tmp_path, [empty])
 
 
 def test_tsv_with_an_id_that_csv_has_quoted(tmp_path):
@@ -336,21 +330,20 @@ def test_tsv_with_an_id_that_csv_has_quoted(tmp_path):
 
     with (tmp_path / "a.tsv").open("w", newline="") as file:
         csv.writer(file, delimiter="\t").writerow(anderson('a "b".jpg', Regional(0)))
-    assert joined(load_region_file(tmp_path / "a.tsv").regions([image('a "b".jpg')])).counts.tolist() == [3]
+    assert regions_of(load_region_file(tmp_path / "a.tsv"), 'a "b".jpg').counts.tolist() == [3]
 
 
 def test_tsv_lines_are_read_only_when_asked_for(tmp_path):
     rows = [anderson("a", Regional(0)), ["b", 200, 100, 3, "not base64!", "neither"]]
-    source = load_region_file(write_tsv(tmp_path / "a.tsv", rows))
-    assert joined(source.regions([image("a")])).counts.tolist() == [3]
+    source = opened(tmp_path, rows)
+    assert regions_of(source, "a").counts.tolist() == [3]
     with pytest.raises(FeatureError, match=r"a.tsv, image b: boxes are not base64"):
         source.regions([image("b")])
 
 
 def test_tsv_that_changes_meanwhile(tmp_path):
-    path = write_tsv(tmp_path / "a.tsv", [anderson(name, Regional(0)) for name in "ab"])
-    source = load_region_file(path)
-    write_tsv(path, [anderson(name, Regional(0, 4)) for name in "ab"])
+    source = opened(tmp_path, [anderson(name, Regional(0)) for name in "ab"])
+    write_tsv(tmp_path / "a.tsv", [anderson(name, Regional(0, 4)) for name in "ab"])
     with pytest.raises(FeatureError, match="changed while it was read"):
         source.regions([image("b")])
 

@@ -70,17 +70,6 @@ class ModelKind:
     load: Callable[[ModelRequest], Encoder]
 
 
-def _load_trained(request: ModelRequest) -> Encoder:
-    return trained_encoder(
-        init_folder(request.name),
-        name=request.name,
-        text=request.text,
-        image=request.image,
-        cache=request.cache,
-        read_layers=request.read_layers,
-    )
-
-
 def _load_bridge(request: ModelRequest) -> Encoder:
     text, image = load_text_backbone(request.text or DEFAULT_TEXT), load_image_backbone(request.image or DEFAULT_IMAGE)
     return untrained_encoder(
@@ -104,20 +93,113 @@ def _load_dual_encoder(request: ModelRequest) -> Encoder:
     )
 
 
+def trained_encoder(request: ModelRequest, stored: StoredModel | None = None) -> Encoder:
+    """Load a trained model with its backbones or, if it does not encode pictures, the file with their features.
+
+    Args:
+        request: Its ``image`` is an image backbone, a table of features, or a source of regions; None for the model's
+            own.
+        stored: The contents of the folder, if they were read before.
+    """
+    folder, cache = init_folder(request.name), request.cache
+    stored = stored or load_model(folder)
+    features = stored.recipe.features
+    if stored.recipe.dual_encoder:
+        reading, source = _dual(folder, stored, {"text": request.text, "image": request.image}, cache)
+    else:
+        reading = load_text_backbone(DEFAULT_TEXT if features.text == "words" else request.text or features.text)
+        _check_same(folder, stored, {"text": "words" if features.text == "words" else reading.name})
+        source = _image_source(folder, stored, request.image or features.image, cache)
+    texts = reading if cache is None else cached_text(reading, cache, read_layers=request.read_layers)
+    uncached, reader = reading, texts
+    if stored.vocabulary is not None and stored.recipe.words is not None:
+        longest = stored.recipe.words.max_tokens
+        uncached = reader = word_reader(stored, stored.vocabulary, longest, folder_name(folder))
+    space: Space = JointSpace(stored)
+    if stored.recipe.linking.bridge:
+        space = MixedSpace(space, ConceptBridge(texts, source.classes or ()), stored.recipe.linking.bridge)
+    layer = stored.model.coherence if stored.relations else None
+    coherence = None if layer is None else Coherence(tuple(stored.relations), layer)
+    return Encoder(request.name, texts, reader, uncached, source, space, coherence, folder)
+
+
+def _dual(
+    folder: Path, stored: StoredModel, requested: Mapping[str, str | None], cache: FeatureCache | None
+) -> tuple[TextBackbone, ImageSource]:
+    trained_on = stored.recipe.features.text
+    for side, other in requested.items():
+        if other not in (None, trained_on):
+            raise FeatureError(f"{folder}: was trained on the dual encoder {trained_on}; {side}={other} is another")
+    if stored.recipe.towers:
+        dual = load_dual_encoder(str(folder / DUAL))
+    else:
+        dual = load_dual_encoder(trained_on)
+        _check_same(folder, stored, {"text": dual.text.name, "image": dual.image.name})
+    return dual.text, picture_source(dual.image, cache)
+
+
+def _image_source(folder: Path, stored: StoredModel, image: str, cache: FeatureCache | None) -> ImageSource:
+    features = stored.recipe.features
+    if features.image == "pixels":
+        from iconotext.networks.image_network import ImageNetwork, trained_network
+
+        image_network = cast("ImageNetwork", stored.model.image)  # the recipe says so
+        network = trained_network(image_network, folder_name(folder), stored.recipe.dim)
+        return picture_source(network, cache)
+    if stored.recipe.regions:
+        return _regions(folder, stored, image, cache)
+    if features.image.endswith(".npy"):
+        from iconotext.features.feature_table import load_feature_table
+
+        if not Path(image).is_file():
+            raise FeatureError(f"{folder}: the model looks images up in a table of features; name it: image=FILE.npy")
+        return table_source(load_feature_table(Path(image)))
+    backbone = load_image_backbone(image)
+    _check_same(folder, stored, {"image": backbone.name})
+    return picture_source(backbone, cache)
+
+
+def _regions(folder: Path, stored: StoredModel, image: str, cache: FeatureCache | None) -> ImageSource:
+    """Make the source of a model that reads regions, from a detector or a file."""
+    from iconotext.features.region_files import is_region_file
+
+    if Path(image).suffix in REGION_FILES and not Path(image).exists():
+        raise FeatureError(f"{folder}: the model looks regions up in a file; name it: image={Path(image).name}")
+    source, dim = load_regions(image), stored.inputs.image_features
+    if source.dim != dim:
+        raise FeatureError(f"{folder}: was trained on regions of {dim} numbers, those of {image} have {source.dim}")
+    if stored.recipe.reads_concepts and list(source.concepts or ()) != list(stored.concepts):
+        raise FeatureError(
+            f"{folder}: was trained on other concepts than {image} names; give it the same names in the same order"
+        )
+    in_file = is_region_file(Path(image))
+    if not in_file:  # a file is of one corpus, so it may differ
+        _check_same(folder, stored, {"image": source.name})
+    return region_source(stored, source, f"{folder_name(folder)}/{source.name}", in_file=in_file, cache=cache)
+
+
+def _check_same(folder: Path, stored: StoredModel, used: Mapping[str, str]) -> None:
+    """Raise ``FeatureError`` if a backbone differs from the one in training."""
+    for side, name in used.items():
+        trained = stored.backbones.get(side)
+        if trained != name:
+            raise FeatureError(f"{folder}: was trained on the {side} backbone {trained}, not {name}; use that one")
+
+
 MODEL_KINDS = (
     ModelKind(
         "`default`",
         "the trained model in the package, which learned from free pictures alone",
         None,
         lambda name: name == "default",
-        _load_trained,
+        trained_encoder,
     ),
     ModelKind(
         "`photographs`",
         "a trained model in the package that knows everyday photographs far better; for research only",
         None,
         lambda name: name == "photographs",
-        _load_trained,
+        trained_encoder,
     ),
     ModelKind(
         "`no-training`",
@@ -131,7 +213,7 @@ MODEL_KINDS = (
         "a model of yours, trained by `iconotext train`",
         None,
         lambda name: is_model_folder(Path(name)),
-        _load_trained,
+        trained_encoder,
     ),
     ModelKind(
         "a folder of ONNX graphs, or its name on the Hugging Face hub",
@@ -222,104 +304,3 @@ def load_bridge(
         uncached = reading = mean_words(word_vectors, word_dim, chain(source.classes or (), texts))
     bridge = ConceptBridge(reading, source.classes or ())
     return Encoder("no-training", reading, reading, uncached, source, bridge)
-
-
-def trained_encoder(
-    folder: Path,
-    *,
-    name: str | None = None,
-    text: str | None = None,
-    image: str | None = None,
-    cache: FeatureCache | None = None,
-    stored: StoredModel | None = None,
-    read_layers: ReadLayers | None = None,
-) -> Encoder:
-    """Load a trained model with its backbones or, if it does not encode pictures, the file with their features.
-
-    Args:
-        name: The model's name, as the user gave it; default: the folder.
-        image: Image backbone, table of features, or source of regions; None for the model's own.
-        stored: The contents of the folder, if they were read before.
-    """
-    stored = stored or load_model(folder)
-    features = stored.recipe.features
-    if stored.recipe.dual_encoder:
-        reading, source = _dual(folder, stored, {"text": text, "image": image}, cache)
-    else:
-        reading = load_text_backbone(DEFAULT_TEXT if features.text == "words" else text or features.text)
-        _check_same(folder, stored, {"text": "words" if features.text == "words" else reading.name})
-        source = _image_source(folder, stored, image or features.image, cache)
-    texts = reading if cache is None else cached_text(reading, cache, read_layers=read_layers)
-    uncached, reader = reading, texts
-    if stored.vocabulary is not None and stored.recipe.words is not None:
-        longest = stored.recipe.words.max_tokens
-        uncached = reader = word_reader(stored, stored.vocabulary, longest, folder_name(folder))
-    space: Space = JointSpace(stored)
-    if stored.recipe.linking.bridge:
-        space = MixedSpace(space, ConceptBridge(texts, source.classes or ()), stored.recipe.linking.bridge)
-    layer = stored.model.coherence if stored.relations else None
-    coherence = None if layer is None else Coherence(tuple(stored.relations), layer)
-    return Encoder(name or str(folder), texts, reader, uncached, source, space, coherence, folder)
-
-
-def _dual(
-    folder: Path, stored: StoredModel, requested: Mapping[str, str | None], cache: FeatureCache | None
-) -> tuple[TextBackbone, ImageSource]:
-    trained_on = stored.recipe.features.text
-    for side, other in requested.items():
-        if other not in (None, trained_on):
-            raise FeatureError(f"{folder}: was trained on the dual encoder {trained_on}; {side}={other} is another")
-    if stored.recipe.towers:
-        dual = load_dual_encoder(str(folder / DUAL))
-    else:
-        dual = load_dual_encoder(trained_on)
-        _check_same(folder, stored, {"text": dual.text.name, "image": dual.image.name})
-    return dual.text, picture_source(dual.image, cache)
-
-
-def _image_source(folder: Path, stored: StoredModel, image: str, cache: FeatureCache | None) -> ImageSource:
-    features = stored.recipe.features
-    if features.image == "pixels":
-        from iconotext.networks.image_network import ImageNetwork, trained_network
-
-        image_network = cast("ImageNetwork", stored.model.image)  # the recipe says so
-        network = trained_network(image_network, folder_name(folder), stored.recipe.dim)
-        return picture_source(network, cache)
-    if stored.recipe.regions:
-        return _regions(folder, stored, image, cache)
-    if features.image.endswith(".npy"):
-        from iconotext.features.feature_table import load_feature_table
-
-        if not Path(image).is_file():
-            raise FeatureError(f"{folder}: the model looks images up in a table of features; name it: image=FILE.npy")
-        return table_source(load_feature_table(Path(image)))
-    backbone = load_image_backbone(image)
-    _check_same(folder, stored, {"image": backbone.name})
-    return picture_source(backbone, cache)
-
-
-def _regions(folder: Path, stored: StoredModel, image: str, cache: FeatureCache | None) -> ImageSource:
-    """Make the source of a model that reads regions, from a detector or a file."""
-    from iconotext.features.region_files import is_region_file
-
-    if Path(image).suffix in REGION_FILES and not Path(image).exists():
-        raise FeatureError(f"{folder}: the model looks regions up in a file; name it: image={Path(image).name}")
-    source, dim = load_regions(image), stored.inputs.image_features
-    if source.dim != dim:
-        raise FeatureError(f"{folder}: was trained on regions of {dim} numbers, those of {image} have {source.dim}")
-    if stored.recipe.reads_concepts and list(source.concepts or ()) != list(stored.concepts):
-        raise FeatureError(
-            f"{folder}: was trained on other concepts than {image} names; give it the same names in the same order"
-        )
-    in_file = is_region_file(Path(image))
-    if not in_file:  # a file is of one corpus, so it may differ
-        _check_same(folder, stored, {"image": source.name})
-    return region_source(stored, source, f"{folder_name(folder)}/{source.name}", in_file=in_file, cache=cache)
-
-
-def _check_same(folder: Path, stored: StoredModel, used: Mapping[str, str]) -> None:
-    """Raise ``FeatureError`` if a backbone differs from the one in training."""
-    for side, name in used.items():
-        trained = stored.backbones.get(side)
-        if trained != name:
-            raise FeatureError(f"{folder}: was trained on the {side} backbone {trained}, not {name}; use that one")

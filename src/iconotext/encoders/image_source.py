@@ -136,6 +136,7 @@ class ImageSource:
         by_document, end = [], 0
         for images in documents:
             start, end = end, end + len(images)
+            # The numbers ascend, so those of one document are together.
             rows = slice(bisect_left(batch.numbers, start), bisect_left(batch.numbers, end))
             arrays: dict[str, Any] = {name: array[rows] for name, array in batch.features.arrays().items()}
             features = replace(batch.features, **arrays, problems=batch.features.problems[rows])

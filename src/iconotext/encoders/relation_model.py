@@ -52,7 +52,7 @@ def hashed_runs(text: str, buckets: int) -> list[int]:
         " ".join(words[start : start + length])
         for length in range(1, LONGEST + 1)
         for start in range(len(words) - length + 1)
-    } - {"<", ">"}
+    } - {"<", ">"}  # alone they are in every text
     return sorted({zlib.crc32(run.encode("utf-8", "surrogatepass")) % buckets for run in runs})
 
 

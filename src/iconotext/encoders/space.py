@@ -121,6 +121,7 @@ class MixedSpace:
         return [np.asarray((1 - self.share) * first + self.share * second, np.float32) for first, second in pairs]
 
     def _beside(self, first: FloatMatrix, second: FloatMatrix) -> FloatMatrix:
+        # The product of two such vectors is the weighted sum of the spaces' similarities.
         joined = np.hstack([np.sqrt(1 - self.share) * first, np.sqrt(self.share) * second])
         return np.asarray(joined, np.float32)
 

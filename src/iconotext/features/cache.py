@@ -9,7 +9,6 @@ damaged file is deleted and begun anew, and a file that cannot be written is onl
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 import re
@@ -172,7 +171,8 @@ class FeatureCache:
             number = self._number(connection, backbone, names)
             now, worn = int(time.time()), []
             alike: dict[tuple[str, int], list[tuple[bytes, bytes]]] = {}  # unpacked together, since most rows are alike
-            for batch in _chunks(contents) if number is not None else ():
+            for start in range(0, len(contents), ROWS) if number is not None else ():
+                batch = contents[start : start + ROWS]
                 rows = connection.execute(
                     f"{_SELECT}({','.join('?' * len(batch))})", (number, *(_hash(number, content) for content in batch))
                 )
@@ -285,7 +285,7 @@ class FeatureCache:
 
     def _drop(self) -> None:
         if self._connection is not None and self._process == os.getpid():
-            with contextlib.suppress(sqlite3.Error):
+            with suppress(sqlite3.Error):
                 self._connection.close()
         self._connection = None
         self._numbers.clear()
@@ -359,12 +359,9 @@ def removals(
         yield len(chosen)
 
 
-def _chunks(contents: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
-    return (contents[start : start + ROWS] for start in range(0, len(contents), ROWS))
-
-
 def _hash(number: int, content: bytes) -> int:
     """Compute the key of a row. If two contents collide, one pair in 10^19, the later replaces the earlier."""
+    # The odd number near 2^64 / golden ratio spreads the kinds; SQLite's integers have a sign.
     mixed = (int.from_bytes(content[:8], "big") + number * 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF
     return mixed - 2**63
 

@@ -56,10 +56,8 @@ def cached_text(
 
     def encode(texts: Sequence[str]) -> FloatMatrix:
         vectors = np.zeros((len(texts), backbone.dim), np.float32)
-        for start in range(0, len(texts), TEXTS):
-            batch = texts[start : start + TEXTS]
-            rows = _recall(cache, backbone.name, [kind], list(map(_text_digest, batch)), batch, fresh)
-            vectors[start : start + TEXTS] = [row[kind] for row in rows]  # type: ignore[index]  # every text has a row
+        for number, row in enumerate(_recall(cache, backbone.name, [kind], texts, _text_digest, fresh, TEXTS)):
+            vectors[number] = row[kind]  # type: ignore[index]  # a text has no problem
         return vectors
 
     return replace(backbone, encode=encode)
@@ -98,7 +96,7 @@ def cached_image(backbone: ImageBackbone, cache: FeatureCache) -> ImageBackbone:
             return [problem or row for row, problem in zip(rows, features.problems, strict=True)]
 
         blank = blank_features(len(files), backbone.dim, classes=len(backbone.classes or ()), regions=regions)
-        return filled(blank, _recalled(cache, backbone.name, list(blank.arrays()), files, files, fresh))
+        return filled(blank, _recall(cache, backbone.name, list(blank.arrays()), files, _digest, fresh, IMAGES))
 
     return replace(backbone, encode=encode)
 
@@ -116,8 +114,7 @@ def cached_regions(source: RegionSource, cache: FeatureCache) -> RegionSource:
         ]
 
     def regions(images: Sequence[Image]) -> list[Regions | str]:
-        files = [image.file or b"" for image in images]
-        rows = _recalled(cache, source.name, list(REGION_ARRAYS), files, images, fresh)
+        rows = _recall(cache, source.name, list(REGION_ARRAYS), images, lambda i: _digest(i.file or b""), fresh, IMAGES)
         return [row if isinstance(row, str) else Regions(*(row[kind] for kind in REGION_ARRAYS)) for row in rows]
 
     return replace(source, regions=regions)
@@ -130,7 +127,7 @@ def cached_lines(reader: LineReader, cache: FeatureCache) -> LineReader:
         return [lines if isinstance(lines, str) else {"lines": _packed(lines)} for lines in reader.read(files)]
 
     def read(files: Sequence[Picture]) -> list[tuple[TextLine, ...] | str]:
-        rows = _recalled(cache, reader.name, ["lines"], files, files, fresh)
+        rows = _recall(cache, reader.name, ["lines"], files, _digest, fresh, IMAGES)
         return [row if isinstance(row, str) else _unpacked(row["lines"]) for row in rows]
 
     return replace(reader, read=read)
@@ -144,46 +141,37 @@ def _unpacked(packed: NDArray[np.uint8]) -> tuple[TextLine, ...]:
     return tuple(TextLine(text, sure, tuple(box)) for text, sure, box in json.loads(packed.tobytes()))
 
 
-def _recalled(
-    cache: FeatureCache,
-    backbone: str,
-    kinds: Sequence[str],
-    files: Sequence[Picture],
-    items: Sequence[T],
-    fresh: Callable[[list[T]], Sequence[Row | str]],
-) -> Iterator[Row | str]:
-    """Yield the stored or new row of each picture, keyed by the bytes of its file; see ``_recall``."""
-    for start in range(0, len(files), IMAGES):
-        part = slice(start, start + IMAGES)
-        yield from _recall(cache, backbone, kinds, list(map(_digest, files[part])), items[part], fresh)
-
-
 def _recall(
     cache: FeatureCache,
     backbone: str,
     kinds: Sequence[str],
-    keys: Sequence[bytes | None],
     items: Sequence[T],
+    digest: Callable[[T], bytes | None],
     fresh: Callable[[list[T]], Sequence[Row | str]],
-) -> list[Row | str]:
-    """Return the stored or new row of each text or image, or its problem.
+    batch: int,
+) -> Iterator[Row | str]:
+    """Yield the stored or new row of each text or image, or its problem.
 
     Args:
-        keys: Digest of each item; None for a file that cannot be read, for which the backbone reports the reason.
+        digest: Returns the digest of an item; None for a file that cannot be read: the backbone reports the reason.
         fresh: Called with the items that are not in the cache, without repetitions; returns rows or problems.
+        batch: Number of items that are looked up, and stored, together.
     """
-    names: list[bytes | int] = [number if key is None else key for number, key in enumerate(keys)]
-    stored = cache.get(list({key for key in keys if key is not None}), backbone=backbone, kinds=kinds)
-    rows: dict[bytes | int, Row | str] = dict(stored.items())
-    missing: dict[bytes | int, T] = {}
-    for name, item in zip(names, items, strict=True):
-        if name not in rows:
-            missing.setdefault(name, item)
-    new = dict(zip(missing, fresh(list(missing.values())), strict=True)) if missing else {}
-    good = {name: row for name, row in new.items() if isinstance(name, bytes) and not isinstance(row, str)}
-    cache.put(good, backbone=backbone, kinds=kinds)
-    rows |= new
-    return [rows[name] for name in names]
+    for start in range(0, len(items), batch):
+        part = items[start : start + batch]
+        # Files that cannot be read have no digest, but may have different problems: each is named by its number.
+        names = [number if (key := digest(item)) is None else key for number, item in enumerate(part)]
+        stored = cache.get([name for name in {*names} if isinstance(name, bytes)], backbone=backbone, kinds=kinds)
+        rows: dict[bytes | int, Row | str] = dict(stored.items())
+        missing: dict[bytes | int, T] = {}
+        for name, item in zip(names, part, strict=True):
+            if name not in rows:
+                missing.setdefault(name, item)
+        new = dict(zip(missing, fresh(list(missing.values())), strict=True)) if missing else {}
+        good = {name: row for name, row in new.items() if isinstance(name, bytes) and not isinstance(row, str)}
+        cache.put(good, backbone=backbone, kinds=kinds)
+        rows |= new
+        yield from (rows[name] for name in names)
 
 
 def _text_digest(text: str) -> bytes:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from iconotext.errors import FeatureError, ImageError
 from iconotext.features.backbone import ImageBackbone, ImageFeatures, Picture, Row, blank_features, filled
-from iconotext.features.runtime import on_gpu
+from iconotext.features.runtime import best_device
 from iconotext.images import decode
 from iconotext.system.threads import in_threads, on_cores
 
@@ -94,7 +94,7 @@ def network_backbone(
     classes: tuple[str, ...] | None = None,
     has_regions: bool = False,
     cores: bool = False,
-    on_cpu: Callable[[], bool] = lambda: not on_gpu(),
+    on_cpu: Callable[[], bool] = lambda: best_device().type == "cpu",
 ) -> ImageBackbone:
     """Make an image backbone out of a network, whichever library runs it.
 

@@ -151,12 +151,8 @@ def write_feature_table(
             count += len(chunk)
         if count != len(sources):
             raise CorpusError(f"{path}: {count} rows of features for {len(sources)} images")
-    write_rows(path.with_name(ROWS_FILE), {source: row for row, source in enumerate(sources)}, force=force)
-
-
-def write_rows(path: Path, rows: Mapping[str, int], *, force: bool = False) -> None:
-    """Write ``id2row.json``."""
-    write_text(path, dump_json(rows) + "\n", force=force)
+    rows = {source: row for row, source in enumerate(sources)}
+    write_text(path.with_name(ROWS_FILE), dump_json(rows) + "\n", force=force)
 
 
 def copy_feature_table(
@@ -182,7 +178,7 @@ def copy_feature_table(
                 (target / ROWS_FILE).unlink(missing_ok=True)
     rows = (target_rows or {}) | copied
     if rows != target_rows or not (target / ROWS_FILE).is_file():
-        write_rows(target / ROWS_FILE, rows, force=True)
+        write_text(target / ROWS_FILE, dump_json(rows) + "\n", force=True)
     return True
 
 
@@ -225,7 +221,7 @@ def _rows_kept(source: Path, target: Path, row_of: Mapping[str, int], force: boo
 
 
 def _same_bytes(one: Path, other: Path) -> bool:
-    filecmp.clear_cache()
+    filecmp.clear_cache()  # it takes files of the same size and time for compared
     try:
         return other.is_file() and filecmp.cmp(one, other, shallow=False)
     except OSError as error:

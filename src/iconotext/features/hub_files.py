@@ -138,7 +138,7 @@ def fetch(name: str, precision: str = "", revision: str | None = None) -> Path |
         ) from error
     files = dict(lock.files) if lock and lock.revision == commit else {}
     for file, digest in stated.items():
-        actual = _digest(folder / file)
+        actual = file_digest(folder / file).hex()
         if actual != (digest or actual) or actual != files.get(file, actual):
             raise FeatureError(f"{folder / file}: is not what the hub states: remove {place} and fetch the model again")
         files[file] = actual
@@ -230,13 +230,14 @@ def _is_whole(folder: Path, precision: str) -> bool:
 @cache  # a model is loaded by parts
 def _check_files(folder: Path, files: tuple[tuple[str, str], ...]) -> None:
     for file, noted in files:
-        if not (folder / file).is_file() or _digest(folder / file) != noted:
+        if not (folder / file).is_file() or file_digest(folder / file).hex() != noted:
             raise FeatureError(
                 f"{folder / file}: is missing or has changed since it was fetched: remove {folder.parents[1]} and "
                 "fetch the model again"
             )
 
 
-def _digest(path: Path) -> str:
+def file_digest(path: Path) -> bytes:
+    """Compute the SHA-256 of a file, in about a second per GB."""
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return hashlib.file_digest(file, "sha256").digest()

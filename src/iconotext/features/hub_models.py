@@ -361,8 +361,6 @@ UNLIMITED = 1 << 20
 MAX_PIXELS = 16_000_000
 """Maximum number of pixels of a picture that is not resized."""
 
-CONFIG, PROCESSOR = "config.json", "preprocessor_config.json"
-
 
 class Detector:
     """A detector of the DETR family.
@@ -424,6 +422,7 @@ class Detector:
             features, edges, classes, sure = (array.cpu().numpy() for array in arrays)
         if not (np.isfinite(features).all() and np.isfinite(edges).all() and np.isfinite(sure).all()):
             raise FeatureError(f"{self._name}: gives numbers that are not finite; fetch the model again")
+        # topk sorts, so those that are sure enough come first.
         counts = np.maximum(1, (sure >= MIN_PROBABILITY).sum(1))
         every = zip(features, edges, classes, sure, strict=True)
         return [Regions(*arrays)[:count] for arrays, count in zip(every, counts.tolist(), strict=True)]
@@ -433,11 +432,8 @@ class Detector:
 
         In DETR and YOLOS the last class is "no object"; other models score each class separately.
         """
-        if logits.shape[-1] == self._concepts + 1:
-            return logits.float().softmax(-1)[..., :-1]
-        if not getattr(
-            self._model.config, "use_focal_loss", True
-        ):  # RT-DETR and related models can be trained either way
+        # RT-DETR and related models can be trained either way, with as many classes.
+        if logits.shape[-1] == self._concepts + 1 or not getattr(self._model.config, "use_focal_loss", True):
             return logits.float().softmax(-1)[..., :-1]
         return logits.float().sigmoid()
 
@@ -448,8 +444,8 @@ def load_detector(name: str, folder: Path) -> RegionSource:
         config = pretrained("AutoConfig", folder)
         model, missing = pretrained_model("AutoModelForObjectDetection", folder)
         check_weights(name, missing)
-        if not (folder / PROCESSOR).is_file():
-            raise FeatureError(f"{name}: {PROCESSOR} is missing: fetch the model again")
+        if not (folder / "preprocessor_config.json").is_file():
+            raise FeatureError(f"{name}: preprocessor_config.json is missing: fetch the model again")
         concepts = tuple(str(config.id2label[i]) for i in range(config.num_labels))
         revised = f"{revised_name(name, folder)}/{MAX_REGIONS}-regions-from-{MIN_PROBABILITY}"
         detector = Detector(model, pretrained("AutoImageProcessor", folder), revised, len(concepts))
@@ -458,7 +454,7 @@ def load_detector(name: str, folder: Path) -> RegionSource:
 
 def is_detector(folder: Path) -> bool:
     """Tell whether a model is an object detector, by its configuration alone."""
-    path = folder / CONFIG
+    path = folder / "config.json"
     try:
         settings = parse_json(path.read_text(encoding="utf-8")) if path.is_file() else {}
     except (OSError, ValueError) as error:

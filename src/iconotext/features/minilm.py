@@ -74,7 +74,7 @@ class MiniLM:
         def work(batch: tuple[int, list[int]]) -> None:
             length, numbers = batch
             means = network(*_padded([encodings[row] for row in numbers], length))
-            vectors[numbers] = means[:, LAYERS * DIM :]
+            vectors[numbers] = means[:, LAYERS * DIM :]  # of the last layer
             if layers is not None:
                 layers[numbers] = means
 

@@ -215,6 +215,7 @@ def _boxes(stored: Stored, where: str) -> NDArray[np.float32]:
         raise FeatureError(f"{where}: boxes are not all finite numbers")
     if (edges[:, 2:] < edges[:, :2]).any():
         raise FeatureError(f"{where}: a box ends before it begins; boxes must be left, top, right, bottom")
+    # The names of boxes in pixels are used for shares, too. No share exceeds 1; in pixels, boxes nearly always do.
     if shares is None and edges.size and edges.max() > 1:
         sides = [_number(stored, WIDTH, where), _number(stored, HEIGHT, where)]
         if sides[0] is None or sides[1] is None:

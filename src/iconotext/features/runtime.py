@@ -42,11 +42,6 @@ def full_precision(device: torch.device) -> Iterator[None]:
         yield
 
 
-def on_gpu() -> bool:
-    """Tell whether ``best_device`` is a GPU."""
-    return best_device().type == "cuda"
-
-
 RUNTIMES = ("auto", "onnx", "torch")
 VARIABLE = "ICONOTEXT_RUNTIME"
 WEIGHTS = "weights.safetensors"
