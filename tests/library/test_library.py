@@ -25,7 +25,7 @@ from iconotext.library.store import PLACES, Library, check_new, describe, open_l
 from iconotext.library.update import add_paths, remove_from_library
 from iconotext.read import Failure
 from iconotext.types import LinkedSentence
-from tests.support.library import Colours, Relations, content, link_all, link_every, names, paint, update
+from tests.support.library import Colours, Relations, content, link_all, link_every, names, paint, stored, update
 
 
 @pytest.fixture
@@ -269,9 +269,7 @@ def test_what_cannot_be_read_for_a_moment_keeps_its_pictures(photos, lib, articl
     assert update(lib).added == 1
     article.unlink()
     assert update(lib, article.parent).removed == 0  # the picture is in the photos, too
-    assert {place.document for item in open_library(lib).items(content(lib)).values() for place in item.places} == {
-        None
-    }
+    assert {place.document for item in stored(lib).values() for place in item.places} == {None}
 
 
 def test_a_picture_that_cannot_be_encoded_at_present_stays(photos, lib):
@@ -474,17 +472,14 @@ def test_the_order_of_adding_does_not_matter(photos, tmp_path, article):
     update(tmp_path / "a", photos, article, relations=Relations())
     for path in (article, photos / "again.png", photos):
         update(tmp_path / "b", path, relations=Relations())
-    a, b = (
-        {digest: item.places for digest, item in opened.items(content(opened.path)).items()}
-        for opened in map(open_library, (tmp_path / "a", tmp_path / "b"))
-    )
+    a, b = ({digest: item.places for digest, item in stored(tmp_path / name).items()} for name in "ab")
     assert a == b
 
 
 def test_a_document_gives_its_pictures_what_it_says_of_them(lib, article):
     report = update(lib, article, relations=Relations())
     assert (report.added, report.documents) == (1, 1)
-    [item] = open_library(lib).items(content(lib)).values()
+    [item] = stored(lib).values()
     [place] = item.places
     assert place == Place(
         file=str(article.parent / "img" / "blue.png"),
@@ -505,7 +500,7 @@ def test_what_is_not_said_in_english_has_no_relations(lib, article):
         "---\nlang: de\n---\n\nDas Haus ist blau.\n\n![Ein Haus](img/blue.png)\n*Then the wall was blue.*\n"
     )
     update(lib, article, relations=Relations())
-    [item] = open_library(lib).items(content(lib)).values()
+    [item] = stored(lib).values()
     assert [(place.language, place.relations) for place in item.places] == [("de", None)]
 
 
@@ -514,7 +509,7 @@ def test_documents_are_read_again_when_they_or_their_pictures_or_the_settings_ch
     assert update(lib, article).documents == 0
     article.write_text(article.read_text().replace("Then the wall was blue", "The wall was nice"))
     assert update(lib, article).documents == 1
-    [item] = open_library(lib).items(content(lib)).values()
+    [item] = stored(lib).values()
     assert [place.caption for place in item.places] == ["The wall was nice."]
     paint(article.parent / "img" / "blue.png", "red")
     report = update(lib, article)
@@ -609,7 +604,7 @@ def test_another_relation_model_renews_the_offsets(photos, lib, article):
     assert open_library(lib).settings.relations == ()
     report = update(lib, relations=Relations())
     assert (report.added, report.encoded) == (0, 3)
-    items = open_library(lib).items(content(lib)).values()
+    items = stored(lib).values()
     assert {item.relation_model for item in items} == {"relations-1"}
     assert [place.relations for item in items for place in item.places if place.document] == [(0.0, 3.0)]
     assert update(lib, relations=Relations()).encoded == 0
@@ -641,10 +636,7 @@ def test_list_says_what_is_there(photos, lib, article):
     update(lib, photos, article)
     told = describe(open_library(lib))
     assert (told["pictures"], told["documents"], told["index"], told["space"]) == (3, 1, None, "colours")
-    assert told["folders"] == [
-        {"path": str(article), "pictures": 1},
-        {"path": str(photos), "pictures": 3},
-    ]
+    assert told["folders"] == [{"path": str(article), "pictures": 1}, {"path": str(photos), "pictures": 3}]
     assert told["bytes"] > 1000
     assert told["single_pictures"] == 0
     update(lib, paint(photos.parent / "one.png", "white"))

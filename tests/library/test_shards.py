@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shutil
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image as Pillow
 
 from iconotext.corpus.shard_results import begin
 from iconotext.corpus.shards import ShardSettings, find_shards
@@ -27,24 +29,16 @@ from iconotext.scale.stage import Stage
 from iconotext.serve import search_work
 from iconotext.system import object_store as store
 from iconotext.types import Member
-from tests.support.library import Colours, EveryLink, link_every, update
+from tests.support.library import Colours, EveryLink, link_every, stored, update
 from tests.support.object_store import running, send
 from tests.support.shards import row, write_jsonl, write_tar
 
 
-def picture(colour: tuple[int, int, int]) -> bytes:
-    """A PNG of one colour; its last row says which number it has."""
-    import io
-
-    from PIL import Image
-
-    file = io.BytesIO()
-    Image.new("RGB", (80, 80), colour).save(file, "PNG")
-    return file.getvalue()
-
-
 def shade(number: int) -> bytes:
-    return picture((200, number % 256, number // 256))
+    """A PNG of one colour, which has the number."""
+    file = io.BytesIO()
+    Pillow.new("RGB", (80, 80), (200, number % 256, number // 256)).save(file, "PNG")
+    return file.getvalue()
 
 
 @pytest.fixture
@@ -58,9 +52,7 @@ def shards(tmp_path):
 
 
 def places(lib: Path) -> list[str]:
-    library = open_library(lib)
-    digests = [digest for some, _ in library.vectors() for digest in some]
-    return sorted(place.image for item in library.items(digests).values() for place in item.places)
+    return sorted(place.image for item in stored(lib).values() for place in item.places)
 
 
 def test_shards_are_linked_and_their_pictures_found_in_the_tars(shards, tmp_path):
@@ -69,9 +61,7 @@ def test_shards_are_linked_and_their_pictures_found_in_the_tars(shards, tmp_path
     assert (report.added, report.shards, report.documents, report.failures, report.left_out) == (6, 2, 6, [], [])
     assert link.linked == [f"d{n}" for n in range(6)]
     assert places(lib) == [f"{shards}/{s}.tar#{n}.png" for s in range(2) for n in range(3)]
-    library = open_library(lib)
-    items = library.items(d for some, _ in library.vectors() for d in some)
-    for digest, item in items.items():
+    for digest, item in stored(lib).items():
         (place,) = item.places
         assert item.thumbnail is None  # nothing is kept of what lies in a tar
         assert place.document_name is not None
@@ -79,6 +69,7 @@ def test_shards_are_linked_and_their_pictures_found_in_the_tars(shards, tmp_path
         assert [said.confidence for said in place.sentences] == [0.9, 0.8, 0.7]
         assert place.member is not None
         assert member_content(place.member, digest) == shade(int(str(place.id)[1:]))
+    library = open_library(lib)
     assert library.count(f"array_has(folders, '{shards}')") == 6
     assert library.count(f"array_has(folders, '{shards}/1.jsonl')") == 3
     again = update(lib, shards, link=link)
@@ -178,15 +169,10 @@ def test_results_bring_in_what_was_linked_and_link_nothing(linked, shards, tmp_p
     assert (report.added, report.shards, report.documents, report.failures) == (6, 2, 6, [])
     assert link.linked == []
     assert places(lib) == [f"{shards}/{s}.tar#{n}.png" for s in range(2) for n in range(3)]
-    library = open_library(lib)
-    (item,) = library.items([d for some, _ in library.vectors() for d in some][:1]).values()
-    (place,) = item.places
+    (place,) = next(iter(stored(lib).values())).places
     assert place.document == str(results / f"0.{to}")
-    assert [(said.text[:5], said.confidence) for said in place.sentences] == [
-        ("Dog n", 0.9),
-        ("A red", 0.8),
-        ("It ra", 0.7),
-    ]
+    said = [(linked.text[:5], linked.confidence) for linked in place.sentences]
+    assert said == [("Dog n", 0.9), ("A red", 0.8), ("It ra", 0.7)]
     assert update(lib, results, link=link).shards_unchanged == 2
 
 
@@ -197,16 +183,13 @@ def test_results_take_the_place_of_shards_that_were_added(linked, shards, tmp_pa
     report = update(lib, shards, results, link=link)
     assert (report.added, report.removed, report.encoded, len(link.linked)) == (0, 0, 0, 6)
     assert len(places(lib)) == 6
-    library = open_library(lib)
-    owners = {file_of(owner) for some in library.column("owners") for owner in some}
+    owners = {file_of(owner) for some in open_library(lib).column("owners") for owner in some}
     assert owners == {str(results / "0.parquet"), str(results / "1.parquet")}
 
 
 def state(lib: Path) -> dict[str, Any]:
     """All that a library says of its pictures."""
-    library = open_library(lib)
-    items = library.items(digest for some, _ in library.vectors() for digest in some)
-    return {digest: (item.places, item.date, item.thumbnail, item.words) for digest, item in items.items()}
+    return {digest: (item.places, item.date, item.thumbnail, item.words) for digest, item in stored(lib).items()}
 
 
 ORDERS = {
@@ -364,16 +347,13 @@ def test_a_picture_in_a_tar_or_a_table_is_shown_only_if_it_still_is_that_one(sha
     pq.write_table(pa.table(columns), shards / "table.parquet", row_group_size=3)
     lib = tmp_path / "lib"
     update(lib, shards, link=EveryLink())
-    library = open_library(lib)
     (four,) = [n for n in places(lib) if n.endswith("table.parquet#10.png")]
-    items = library.items(d for some, _ in library.vectors() for d in some)
-    found = {place.image: (digest, place) for digest, item in items.items() for place in item.places}
+    found = {place.image: (digest, place) for digest, item in stored(lib).items() for place in item.places}
     digest, place = found[four]
     assert place.member == (str(shards / "table.parquet"), 3, 0)
     assert member_content(place.member, digest) == shade(10)
-    assert member_content(place.member._replace(start=2), digest) is None
-    assert member_content(place.member._replace(start=9), digest) is None
-    assert member_content(place.member._replace(part=1), digest) is None
+    for other in ({"start": 2}, {"start": 9}, {"part": 1}):
+        assert member_content(place.member._replace(**other), digest) is None
     digest, place = found[f"{shards}/0.tar#1.png"]
     assert place.member is not None
     assert member_content(place.member, digest) == shade(1)
@@ -441,7 +421,7 @@ def test_shards_of_a_store_are_added_and_their_pictures_shown_from_there(shards,
         assert places(lib) == sorted([*members, "s3://bucket/in/t.parquet#6.png", f"{named}#d7#image-1"])
         library = open_library(lib)
         assert library.settings.roots == (str(root).replace(":/", "://"),)
-        for digest, item in library.items(d for some, _ in library.vectors() for d in some).items():
+        for digest, item in stored(lib).items():
             (place,) = item.places
             assert place.file is None
             if place.member is None:  # a small picture is kept of what is an object of its own

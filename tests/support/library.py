@@ -15,7 +15,8 @@ from iconotext.features import load_image_backbone
 from iconotext.features.backbone import ImageFeatures
 from iconotext.images import decode
 from iconotext.library.commit import Report
-from iconotext.library.store import Library, open_library
+from iconotext.library.items import Item
+from iconotext.library.store import open_library
 from iconotext.library.update import add_paths
 from iconotext.read import Failure, ReadSettings, read
 from iconotext.types import Document, Link, LinkedDocument
@@ -138,13 +139,15 @@ def update(
     return add_paths(lib, paths, reading=reading, linking=linking, **given, **more)
 
 
+def stored(lib: Path) -> dict[str, Item]:
+    """All pictures of a library, by digest."""
+    library = open_library(lib)
+    return library.items(library.column("digest"))
+
+
 def content(lib: Path) -> dict[str, list[str]]:
     """The names of the pictures' places, by digest."""
-    library: Library = open_library(lib)
-    digests = [digest for some, _ in library.vectors() for digest in some]
-    return {
-        digest: [Path(place.image).name for place in item.places] for digest, item in library.items(digests).items()
-    }
+    return {digest: [Path(place.image).name for place in item.places] for digest, item in stored(lib).items()}
 
 
 def names(lib: Path) -> list[str]:
@@ -152,4 +155,4 @@ def names(lib: Path) -> list[str]:
     return sorted(name for places in content(lib).values() for name in places)
 
 
-__all__ = ["Colours", "EveryLink", "Relations", "content", "link_all", "names", "paint", "unit", "update"]
+__all__ = ["Colours", "EveryLink", "Relations", "content", "link_all", "names", "paint", "stored", "unit", "update"]

@@ -290,8 +290,8 @@ def find_candidates(
     with thread_pool(1) as beside:
         by_words = beside.submit(library.matching, words, n, where=where)  # in parallel; takes about as long
         near = library.nearest(vector, n, where=where, few=ABOVE)
-        query = set(words.split())
-        relevance = library.relevance(words, [e.digest for e in near if not query.isdisjoint(e.picture.words.split())])
+        needed = set(words.split())
+        relevance = library.relevance(words, [e.digest for e in near if not needed.isdisjoint(e.picture.words.split())])
     if sentence is None or not near:
         return Candidates(near, np.array([item.similarity for item in near], np.float32))
     relevance |= {picture.digest: score for picture, score in by_words.result()}
@@ -304,7 +304,7 @@ def find_candidates(
         np.array([relevance.get(item.digest, 0) for item in near], np.float32),
         background,
     )
-    has, needed = [set(item.picture.words.split()) for item in near], stems(sentence)
+    has = [set(item.picture.words.split()) for item in near]
     every = np.array([has_every_word(picture_words, needed) for picture_words in has])
     scores = in_cosines(with_every_word(whole, every, len(needed)), background)
     order = sorted(range(len(near)), key=lambda i: (-float(scores[i]), near[i].digest))

@@ -84,32 +84,27 @@ def image_change(
     """
     path, settings = str(file.path), models.settings_key(file)
     state = file_state(file.path) or ""
-    if file.path in copied:
-        problem = copy_problem(str(copied[file.path]))
+
+    def left_out(problem: str) -> Change:
         report.left_out.append((path, problem))
         return Change(path, Entry(path, state, settings, problem))
+
+    if file.path in copied:
+        return left_out(copy_problem(str(copied[file.path])))
     if old == Entry(path, state, settings):
         report.unchanged += 1
         return None
     try:
         digest = digest_of(file.path)
     except OSError as error:
-        problem = f"cannot be read: {error.strerror or error}"
-        report.left_out.append((path, problem))
-        # Its picture stays until the file can be read again, or is gone.
-        return None if path in owners else Change(path, Entry(path, state, settings, problem))
+        change = left_out(f"cannot be read: {error.strerror or error}")
+        return None if path in owners else change  # a picture stays until its file can be read again, or is gone
     reading = models.reading(file.path)
     (image,) = inspect([Image(path, file.path)], min_side=reading.min_side, max_pixels=reading.max_pixels)
     if image.problem is not None:
-        problem = image.problem.removeprefix(f"{path}: ")
-        report.left_out.append((path, problem))
-        return Change(path, Entry(path, state, settings, problem))
-    arrival = Arrival(
-        digest,
-        file.path,
-        [Place(file=path, written=models.written(file.path))],
-        *image_date(file.path, otherwise=file.path),
-    )
+        return left_out(image.problem.removeprefix(f"{path}: "))
+    place = Place(file=path, written=models.written(file.path))
+    arrival = Arrival(digest, file.path, [place], *image_date(file.path, otherwise=file.path))
     return Change(path, Entry(path, state, settings), [arrival])
 
 

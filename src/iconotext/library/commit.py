@@ -252,6 +252,7 @@ def _merged(arrivals: Iterable[Arrival]) -> dict[str, Arrival]:
         first = merged.setdefault(arrival.digest, replace(arrival, places=[]))
         first.places += arrival.places
         first.date = min(filter(None, (first.date, arrival.date)), default=None)
+        # The bytes if there are any: of a picture that has no file somewhere, a thumbnail is stored.
         first.picture = arrival.picture if isinstance(arrival.picture, bytes) else first.picture
     return merged
 

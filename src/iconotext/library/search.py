@@ -257,6 +257,7 @@ def probabilities(
         sources.append(np.asarray(place_odds, np.float32))
     if not sources:
         return None
+    # More would overflow in exp, and the probability is 0 or 1 long before.
     odds = np.clip(np.mean(sources, axis=0, dtype=np.float64), -60, 60)
     return np.asarray(1 / (1 + np.exp(-odds)), np.float32)
 
