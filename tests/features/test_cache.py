@@ -34,6 +34,29 @@ def put(cache, arrays, *, backbone="b", kind="k"):
     cache.put({key: {kind: array} for key, array in arrays.items()}, backbone=backbone, kinds=[kind])
 
 
+def fill(path, numbers, *, kind="k", length=1000):
+    cache = FeatureCache(path)
+    put(cache, {b"%d" % n: np.full(length, n, np.float32) for n in numbers}, kind=kind)
+    cache.close()
+
+
+def kept(path, numbers):
+    cache = FeatureCache(path)
+    found = stored(cache, *(b"%d" % n for n in numbers))
+    cache.close()
+    return sorted(int(key) for key in found)
+
+
+def execute(path, *statements):
+    """Execute statements on the file of a cache, and return the rows of the last one."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        rows = [connection.execute(statement).fetchall() for statement in statements]
+    return rows[-1]
+
+
+COUNT = "SELECT count(*) FROM features"
+
+
 def test_what_is_put_comes_back_after_closing(path):
     cache = FeatureCache(path)
     put(cache, {b"1": np.arange(6, dtype=np.float32).reshape(2, 3)})
@@ -58,15 +81,10 @@ def test_arrays_that_are_asked_for_together_lie_together(path):
     cache.put({b"1": row}, backbone="b", kinds=list(row))
     found = cache.get([b"1"], backbone="b", kinds=list(row))[b"1"]
     for name, array in row.items():
-        assert (found[name].dtype, found[name].shape, found[name].tolist()) == (
-            array.dtype,
-            array.shape,
-            array.tolist(),
-        )
+        assert (found[name].dtype, found[name].shape) == (array.dtype, array.shape)
+        assert found[name].tolist() == array.tolist()
     assert not cache.get([b"1"], backbone="b", kinds=["pooled"])
-    with sqlite3.connect(path) as connection:
-        assert connection.execute("SELECT count(*) FROM features").fetchone() == (1,)
-    connection.close()
+    assert execute(path, COUNT) == [(1,)]
 
 
 def test_contents_with_one_hash_do_not_mix(path, monkeypatch):
@@ -188,9 +206,7 @@ def test_two_processes_write_at_once(path):
         assert writer.returncode == 0
     for i in (0, 39, 1000, 1039):
         assert len(rows_of(path, i)) == 20
-    with sqlite3.connect(path) as connection:
-        assert connection.execute("SELECT count(*) FROM features").fetchone() == (2 * 40 * 20,)
-    connection.close()
+    assert execute(path, COUNT) == [(2 * 40 * 20,)]
 
 
 @pytest.mark.slow
@@ -218,15 +234,9 @@ def test_a_process_killed_while_writing_costs_nothing_that_was_stored(path):
         assert len(rows_of(path, done[-1] + 1)) in (0, 20)  # the one it was writing: whole or not at all
 
 
-def filled(path, count=300):
-    cache = FeatureCache(path)
-    put(cache, {str(i).encode(): np.full(500, i, np.float32) for i in range(count)})
-    cache.close()
-
-
 @pytest.mark.parametrize("damage", ["text", "zeros", "half", "pages"])
 def test_a_damaged_file_is_begun_anew(path, damage, caplog):
-    filled(path)
+    fill(path, range(300), length=500)
     data = bytearray(path.read_bytes())
     if damage == "text":
         data = bytearray(b"This is no database. " * 500)
@@ -252,38 +262,31 @@ def test_a_damaged_file_is_begun_anew(path, damage, caplog):
 
 def test_a_file_with_other_tables_stays(path, caplog):
     path.parent.mkdir()
-    with sqlite3.connect(path) as connection:
-        connection.execute("CREATE TABLE features (something TEXT)")
-    connection.close()
+    execute(path, "CREATE TABLE features (something TEXT)")
     cache = FeatureCache(path)
     assert not stored(cache, b"new")
     put(cache, {b"new": np.ones(3)})
     assert not stored(cache, b"new")
     assert len(caplog.records) == 1
     cache.close()
-    with sqlite3.connect(path) as connection:
-        assert connection.execute("SELECT something FROM features").fetchall() == []
-    connection.close()
+    assert execute(path, "SELECT something FROM features") == []
 
 
 def test_an_empty_file_is_a_new_cache(path):
     path.parent.mkdir()
     path.touch()
-    filled(path)
+    fill(path, range(300), length=500)
     assert stored(FeatureCache(path), b"7")
 
 
 def test_a_flipped_bit_is_a_miss(path):
-    filled(path, 1)
-    with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE features SET data = zeroblob(2000) WHERE 1")
-        connection.execute("UPDATE features SET checksum = checksum + 1")
-    connection.close()
+    fill(path, [0], length=500)
+    execute(path, "UPDATE features SET data = zeroblob(2000)", "UPDATE features SET checksum = checksum + 1")
     assert not stored(FeatureCache(path), b"0")
 
 
 def test_a_full_disk_ends_writing_with_one_warning(path, caplog):
-    filled(path, 10)
+    fill(path, range(10))
     cache = FeatureCache(path)
     assert len(stored(cache, b"1")) == 1
     cache._connection.execute("PRAGMA max_page_count = 1")  # as SQLite meets a full disk
@@ -295,7 +298,7 @@ def test_a_full_disk_ends_writing_with_one_warning(path, caplog):
 
 
 def test_a_read_only_cache_is_read(path, caplog):
-    filled(path, 10)
+    fill(path, range(10))
     cache = FeatureCache(path)
     assert stored(cache, b"1")
     cache._connection.execute("PRAGMA query_only = 1")
@@ -307,7 +310,7 @@ def test_a_read_only_cache_is_read(path, caplog):
 
 @pytest.mark.skipif(os.getuid() == 0, reason="nothing is read-only for root")
 def test_a_read_only_folder(path, caplog):
-    filled(path, 10)
+    fill(path, range(10))
     path.chmod(0o444)
     path.parent.chmod(0o555)
     cache = FeatureCache(path)
@@ -348,20 +351,6 @@ def test_place(monkeypatch, tmp_path):
     ]:
         monkeypatch.setattr(sys, "platform", system)
         assert cache_folder() == Path(place)
-
-
-def fill(path, numbers, *, backbone="b", kind="k", length=1000):
-    cache = FeatureCache(path)
-    rows = {b"%d" % n: {kind: np.full(length, n, np.float32)} for n in numbers}
-    cache.put(rows, backbone=backbone, kinds=[kind])
-    cache.close()
-
-
-def kept(path, numbers):
-    cache = FeatureCache(path)
-    found = cache.get([b"%d" % n for n in numbers], backbone="b", kinds=["k"])
-    cache.close()
-    return sorted(int(key) for key in found)
 
 
 def test_what_is_in_it_by_kind(path):
@@ -412,9 +401,7 @@ def test_what_the_program_did_not_write_stays(path):
 @pytest.mark.parametrize("statement", ["CREATE TABLE diary (day, text)", "CREATE TABLE features (content, price)"])
 def test_another_programs_database_is_left_alone(path, statement):
     path.parent.mkdir()
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute(statement)
-        connection.commit()
+    execute(path, statement)
     before = path.read_bytes()
     for look in (cache_usage, lambda path: prune_cache(path, to_bytes=0)):
         with pytest.raises(FeatureError, match="not a cache that iconotext wrote"):

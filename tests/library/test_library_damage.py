@@ -34,6 +34,12 @@ def whole(tmp_path_factory):
     return folder
 
 
+@pytest.fixture
+def lib(whole, tmp_path):
+    """A copy that a test may damage."""
+    return shutil.copytree(whole / "lib", tmp_path / "lib")
+
+
 def files_of(library):
     return sorted(file for file in (library / "pictures.lance").rglob("*") if file.is_file() and file.name != HINT)
 
@@ -47,25 +53,23 @@ def test_an_unharmed_library_is_whole_after_every_run(whole):
 
 
 @pytest.mark.parametrize("kind", DAMAGES)
-def test_every_damaged_file_is_named_before_it_is_read(whole, tmp_path, kind):
-    shutil.copytree(whole / "lib", tmp_path / "lib")
-    for file in files_of(tmp_path / "lib"):
+def test_every_damaged_file_is_named_before_it_is_read(lib, kind):
+    for file in files_of(lib):
         data = file.read_bytes()
         file.write_bytes(DAMAGES[kind](data))
         with pytest.raises(LibraryError) as error:
-            _ = open_library(tmp_path / "lib").table
+            _ = open_library(lib).table
         assert str(error.value).startswith(f"{file}: damaged since it was written; add the pictures again with: ")
         assert "\n" not in str(error.value)
         file.write_bytes(data)
-    assert open_library(tmp_path / "lib").count() == 6
+    assert open_library(lib).count() == 6
 
 
 @pytest.mark.parametrize("kind", DAMAGES)
-def test_a_damaged_hint_costs_nothing(whole, tmp_path, kind):
-    shutil.copytree(whole / "lib", tmp_path / "lib")
-    (hint,) = tmp_path.rglob(HINT)
+def test_a_damaged_hint_costs_nothing(lib, kind):
+    (hint,) = lib.rglob(HINT)
     hint.write_bytes(DAMAGES[kind](hint.read_bytes()))
-    assert open_library(tmp_path / "lib").count() == 6
+    assert open_library(lib).count() == 6
 
 
 @pytest.mark.slow
@@ -84,33 +88,28 @@ def test_search_and_add_name_it(whole, tmp_path):
     assert "6 files unchanged" in run("library", "add", library, whole / "photos").output
 
 
-def test_a_large_file_is_compared_where_it_cannot_be_read(whole, tmp_path, monkeypatch):
-    library = tmp_path / "lib"
-    shutil.copytree(whole / "lib", library)
+def test_a_large_file_is_compared_where_it_cannot_be_read(lib, monkeypatch):
     monkeypatch.setattr(damage, "SMALL", 0)
-    for file in (library / "pictures.lance").glob("data/*.lance"):
+    for file in (lib / "pictures.lance").glob("data/*.lance"):
         file.write_bytes(file.read_bytes()[:-50] + bytes(50))
-    opened = open_library(library)
+    opened = open_library(lib)
     with pytest.raises(LibraryError, match=r"\.lance: damaged since it was written"):
         list(opened.vectors())
 
 
 @pytest.mark.parametrize("text", ["", "[1]", '{"data/../../x": [1, "a"]}', '{"data/x": 3}', "[" * 50_000])
-def test_sums_that_are_none_cost_nothing(whole, tmp_path, text):
-    shutil.copytree(whole / "lib", tmp_path / "lib")
-    (tmp_path / "lib" / SUMS).write_text(text)
-    assert open_library(tmp_path / "lib").count() == 6
+def test_sums_that_are_none_cost_nothing(lib, text):
+    (lib / SUMS).write_text(text)
+    assert open_library(lib).count() == 6
 
 
-def test_a_table_that_was_deleted_is_made_anew(whole, tmp_path):
-    library = tmp_path / "lib"
-    shutil.copytree(whole / "lib", library)
-    shutil.rmtree(library / "pictures.lance")
+def test_a_table_that_was_deleted_is_made_anew(whole, lib):
+    shutil.rmtree(lib / "pictures.lance")
     for name in ("library.json", LEDGER):
-        (library / name).unlink()
-    update(library, whole / "photos")
-    check_sums(library, whole=True)
-    assert open_library(library).count() == 6
+        (lib / name).unlink()
+    update(lib, whole / "photos")
+    check_sums(lib, whole=True)
+    assert open_library(lib).count() == 6
 
 
 class PanicException(BaseException):

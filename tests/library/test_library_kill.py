@@ -76,6 +76,13 @@ def writer(lib: Path, photos: Path, what: str = "never", nth: int = 1, *, waits:
     return subprocess.Popen(command, env=environment, stdin=pipe if waits else None, stdout=pipe, text=True)
 
 
+def killed(lib: Path, photos: Path, what: str, nth: int) -> None:
+    """Run a writer that is killed before or after its n-th call of a method."""
+    process = writer(lib, photos, what, nth)
+    process.communicate(timeout=600)
+    assert process.returncode == -signal.SIGKILL
+
+
 @pytest.fixture
 def photos(tmp_path) -> Path:
     for number in range(IMAGES):
@@ -94,9 +101,7 @@ def photos(tmp_path) -> Path:
 )
 def test_a_kill_leaves_a_library_that_is_searched_and_goes_on(tmp_path, photos, what, nth, stored):
     lib = tmp_path / "lib"
-    process = writer(lib, photos, what, nth)
-    process.communicate(timeout=600)
-    assert process.returncode == -signal.SIGKILL
+    killed(lib, photos, what, nth)
     assert describe(open_library(lib))["pictures"] == stored
     if stored:
         assert search(open_library(lib), Query("green", top=1), Colours().encoder())[0].image.endswith("00.png")
@@ -121,9 +126,7 @@ def test_a_kill_in_the_midst_of_a_shard_loses_no_part_that_was_brought_in(tmp_pa
     shards, lib, colours = tmp_path / "shards", tmp_path / "lib", Colours()
     write_jsonl(shards / "0.jsonl", [row(n, [f"{n}.png"]) for n in range(IMAGES)])
     write_tar(shards / "0.tar", {f"{n}.png": png(n) for n in range(IMAGES)})
-    process = writer(lib, shards, what, nth)
-    process.communicate(timeout=600)
-    assert process.returncode == -signal.SIGKILL
+    killed(lib, shards, what, nth)
     assert describe(open_library(lib))["pictures"] == stored
     report = update(lib, shards, colours=colours, link=EveryLink())
     assert len(colours.looked) == report.added == IMAGES - stored
@@ -137,9 +140,7 @@ def test_a_kill_while_a_change_is_written_leaves_nothing_behind(tmp_path, photos
     lib = tmp_path / "lib"
     update(lib, photos)
     paint(photos / "03.png", "white")
-    process = writer(lib, photos, what, nth)
-    process.communicate(timeout=600)
-    assert process.returncode == -signal.SIGKILL
+    killed(lib, photos, what, nth)
     paint(photos / "03.png", "yellow")  # it changes again before the next run
     update(lib, photos)
     update(tmp_path / "whole", photos)
