@@ -42,19 +42,12 @@ OWN_FILES = (
 """Builders for users' own files."""
 
 WEB_PAGES = (
-    Builder(
-        "mmc4",
-        "Web pages of Multimodal C4.",
-        "iconotext.corpus.builders.web_pages",
-        "Mmc4Settings",
-        "mmc4_documents",
-    ),
+    Builder("mmc4", "Web pages of Multimodal C4.", "iconotext.corpus.builders.web_pages", "Mmc4Settings"),
     Builder(
         "obelics",
         "Web pages of OBELICS.",
         "iconotext.corpus.builders.web_pages",
         "ObelicsSettings",
-        "obelics_documents",
         extra="parquet",
     ),
 )

@@ -3,27 +3,26 @@
 A worker reads a part of a shard and selects the usable rows; then ids are made unique over all shards, and images are
 found in a folder, or fetched into it. The links of Multimodal C4 are the data set's own, an assignment of images to
 sentences by CLIP similarities, and not gold links; OBELICS has images in reading order, without links.
-``web_documents`` makes the documents of any such data set.
+``documents`` makes the documents of either data set.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from pydantic import Field
 
 from iconotext.corpus.builders.fetched import LEDGER
 from iconotext.corpus.builders.find_images import FoundImages
 from iconotext.corpus.builders.run import DataSetSettings, FetchSettings
-from iconotext.corpus.formats.mmc4 import mmc4_parts
-from iconotext.corpus.formats.obelics import obelics_parts
 from iconotext.corpus.row import Part, Record, Row, UniqueIds
-from iconotext.corpus.store import FORMATS
+from iconotext.corpus.store import FORMATS, FormatName
 from iconotext.errors import CorpusError, SettingError
 from iconotext.system.strict_json import dump_json
 
@@ -37,8 +36,24 @@ PLACE = re.compile("(?:line|page)-[0-9]+")
 """Id of a row whose page has no address: its place in the shard."""
 
 
-class WebSettings(FetchSettings, DataSetSettings):
-    """Which documents are used."""
+class Picture(NamedTuple):
+    """An image as the data set names it: its name and web address, empty if unknown, and its file beside the shard."""
+
+    name: str
+    address: str
+    file: Path | None = None
+
+
+class WebSettings(FetchSettings, DataSetSettings, ABC):
+    """Which documents are used.
+
+    Attributes:
+        data_set: The format of the shards.
+        about: What the source should be, for messages.
+    """
+
+    data_set: ClassVar[FormatName]
+    about: ClassVar[str]
 
     source: Path
     """A shard, or the folder of the shards."""
@@ -52,28 +67,9 @@ class WebSettings(FetchSettings, DataSetSettings):
     min_images: int = Field(1, ge=0)
     """Images of a document; with --only-found, of those that are there."""
 
-
-class Picture(NamedTuple):
-    """An image as the data set names it: its name and web address, empty if unknown, and its file beside the shard."""
-
-    name: str
-    address: str
-    file: Path | None = None
-
-
-class ShardedSet(NamedTuple):
-    """How the shards of a data set are read, by functions that can be sent to another process.
-
-    Attributes:
-        suffixes: Suffixes of the names of shards.
-        parts: The rows of a shard; ids need not be unique.
-        described: Makes the columns of the corpus from a row, except id and images, and the names of the images.
-    """
-
-    suffixes: tuple[str, ...]
-    about: str
-    parts: Callable[[Path], Iterator[Part]]
-    described: Callable[[Row], tuple[Values, list[Picture]]]
+    @abstractmethod
+    def described(self, row: Row) -> tuple[Values, list[Picture]]:
+        """Return the columns of the corpus from a row, except id and images, and the names of its images."""
 
 
 class Usable(NamedTuple):
@@ -92,13 +88,13 @@ class Dropped(NamedTuple):
     reason: str = ""
 
 
-def web_documents(build: Build, settings: WebSettings, data_set: ShardedSet) -> Iterator[Values]:
+def documents(build: Build, settings: WebSettings) -> Iterator[Values]:
     """Yield the documents of all shards, in the order of their names."""
     images, pictures, problems = settings.images, None, dict[str, str]()
     if images is None and settings.fetch:
         raise SettingError("fetch=True needs images=..., the folder that pictures are fetched into")
-    shards = [shard for shard in shard_files(settings.source, data_set) if shard.absolute() != build.output.absolute()]
-    read = build.mapped(_parts(shards, data_set), partial(_rows, settings, data_set), label="Reading", chunk=1)
+    shards = [shard for shard in _shards(settings) if shard.absolute() != build.output.absolute()]
+    read = build.mapped(_parts(shards, settings), partial(_rows, settings), label="Reading", chunk=1)
     rows: Iterable[Usable | Dropped] = (row for batch in read for row in batch)
     if images is not None:
         if settings.fetch and not images.exists():
@@ -114,18 +110,17 @@ def web_documents(build: Build, settings: WebSettings, data_set: ShardedSet) -> 
     yield from _documents(build, rows, settings, pictures, problems)
 
 
-def shard_files(source: Path, data_set: ShardedSet) -> list[Path]:
+def _shards(settings: WebSettings) -> list[Path]:
     """Return the shards in a folder, in the order of their names; or the one that is named."""
+    source, suffixes = settings.source, FORMATS[settings.data_set].suffixes
     if source.is_file():
         return [source]
     if not source.is_dir():
-        raise CorpusError(f"{source}: no such file or folder; it should be {data_set.about}")
-    files = sorted(path for path in source.iterdir() if path.is_file() and path.name.endswith(data_set.suffixes))
+        raise CorpusError(f"{source}: no such file or folder; it should be {settings.about}")
+    files = sorted(path for path in source.iterdir() if path.is_file() and path.name.endswith(suffixes))
     files = [path for path in files if not path.name.startswith(".") and path.name != LEDGER]
     if not files:
-        raise CorpusError(
-            f"{source}: no file in it ends in {' or '.join(data_set.suffixes)}: it should have {data_set.about}"
-        )
+        raise CorpusError(f"{source}: no file in it ends in {' or '.join(suffixes)}: it should have {settings.about}")
     return files
 
 
@@ -133,28 +128,28 @@ Item = tuple[str, "Part | str"]
 """Name of a shard, and a part of it, or the reason why the rest of it cannot be read."""
 
 
-def _parts(shards: Iterable[Path], data_set: ShardedSet) -> Iterator[Item]:
+def _parts(shards: Iterable[Path], settings: WebSettings) -> Iterator[Item]:
     for shard in shards:
         try:
-            for part in data_set.parts(shard):
+            for part in FORMATS[settings.data_set].parts(shard):
                 yield shard.name, part
         except CorpusError as error:
             yield shard.name, str(error).removeprefix(f"{shard}: ")
 
 
-def _rows(settings: WebSettings, data_set: ShardedSet, item: Item) -> list[Usable | Dropped]:
+def _rows(settings: WebSettings, item: Item) -> list[Usable | Dropped]:
     shard, part = item
     rows: list[Usable | Dropped] = []
     try:
         if isinstance(part, str):
             raise CorpusError(part)
-        rows.extend(_row(record, settings, data_set, shard) for record in part())
+        rows.extend(_row(record, settings, shard) for record in part())
     except CorpusError as error:
         rows.append(Dropped(DAMAGED, shard, str(error)))
     return rows
 
 
-def _row(record: Record, settings: WebSettings, data_set: ShardedSet, shard: str) -> Usable | Dropped:
+def _row(record: Record, settings: WebSettings, shard: str) -> Usable | Dropped:
     place, row = f"{shard}, {record.place}", record.row
     if record.problems or row is None:
         problem = record.problems[0]
@@ -166,7 +161,7 @@ def _row(record: Record, settings: WebSettings, data_set: ShardedSet, shard: str
         if len(items) < least:
             return Dropped(f"too few {name}s", place, str(len(items))) if items else Dropped(f"no {name}", place)
     name = f"{shard.partition('.')[0]}-{row.id}" if PLACE.fullmatch(row.id) else row.id
-    usable = Usable(name, *data_set.described(row))
+    usable = Usable(name, *settings.described(row))
     try:
         dump_json([name, usable.values])
     except ValueError as error:  # its meta has half a surrogate pair, or a number that is too large
@@ -253,12 +248,6 @@ def _find(pictures: FoundImages | None, picture: Picture) -> Path | None:
     return pictures.named(picture.name) or (pictures.at(picture.address) if picture.address else None)
 
 
-MMC4 = (
-    "shards of Multimodal C4, docs_no_face_shard_0_v3.jsonl or .jsonl.zip and so on, from the data set "
-    "jmhessel/mmc4-ff or jmhessel/mmc4-core-ff on the Hugging Face hub (see github.com/allenai/mmc4)"
-)
-
-
 class Mmc4Settings(WebSettings):
     """Make a corpus out of shards of Multimodal C4 (Zhu et al. 2023).
 
@@ -274,28 +263,31 @@ class Mmc4Settings(WebSettings):
     - `iconotext corpus build mmc4 -s shard_0.jsonl.zip -o mmc4.jsonl --min-similarity 0.25`
     """
 
+    data_set = "mmc4"
+    about = (
+        "shards of Multimodal C4, docs_no_face_shard_0_v3.jsonl or .jsonl.zip and so on, from the data set "
+        "jmhessel/mmc4-ff or jmhessel/mmc4-core-ff on the Hugging Face hub (see github.com/allenai/mmc4)"
+    )
+
     min_similarity: float | None = Field(None, ge=-1, le=1)
     """Leave out links of images whose matched_sim is below."""
 
     similarities: bool = True
     """Keep the matrix of similarities of all images and sentences in meta: it is most of a document."""
 
+    @cached_property
+    def _folder(self) -> Path:
+        return self.source if self.source.is_dir() else self.source.parent
 
-def mmc4_documents(build: Build, settings: Mmc4Settings) -> Iterator[Values]:
-    """Yield documents of Multimodal C4."""
-    folder = settings.source if settings.source.is_dir() else settings.source.parent
-    data_set = ShardedSet(FORMATS["mmc4"].suffixes, MMC4, mmc4_parts, partial(_mmc4_columns, settings, folder))
-    return web_documents(build, settings, data_set)
-
-
-def _mmc4_columns(settings: Mmc4Settings, folder: Path, row: Row) -> tuple[Values, list[Picture]]:
-    infos, shard, links = row.meta["image_info"], row.meta["mmc4"], row.links
-    if links is not None and settings.min_similarity is not None:
-        links = [(s, i) for s, i in links if _similarity(infos[i]) >= settings.min_similarity]
-    if not settings.similarities:
-        shard = {name: value for name, value in shard.items() if name != "similarity_matrix"}
-    values = {"sentences": row.sentences, "links": links, "meta": {"mmc4": shard, "image_info": infos}}
-    return values, [_picture(folder, *pair) for pair in zip(row.images, infos, strict=True)]
+    def described(self, row: Row) -> tuple[Values, list[Picture]]:
+        """See ``WebSettings``."""
+        infos, shard, links = row.meta["image_info"], row.meta["mmc4"], row.links
+        if links is not None and self.min_similarity is not None:
+            links = [(s, i) for s, i in links if _similarity(infos[i]) >= self.min_similarity]
+        if not self.similarities:
+            shard = {name: value for name, value in shard.items() if name != "similarity_matrix"}
+        values = {"sentences": row.sentences, "links": links, "meta": {"mmc4": shard, "image_info": infos}}
+        return values, [_picture(self._folder, *pair) for pair in zip(row.images, infos, strict=True)]
 
 
 def _picture(folder: Path, image: str, info: dict[str, Any]) -> Picture:
@@ -313,12 +305,6 @@ def _similarity(info: dict[str, Any]) -> float:
     return float(similarity) if isinstance(similarity, int | float) else -1.0
 
 
-OBELICS = (
-    "shards of OBELICS, train-00000-of-01335.parquet and so on, from the folder data of the data set "
-    "HuggingFaceM4/OBELICS on the Hugging Face hub"
-)
-
-
 class ObelicsSettings(WebSettings):
     """Make a corpus out of shards of OBELICS (Laurençon et al. 2023).
 
@@ -333,13 +319,13 @@ class ObelicsSettings(WebSettings):
     - `iconotext corpus build obelics -s data/ -o obelics.jsonl --min-images 2 --min-sentences 10`
     """
 
-
-def obelics_documents(build: Build, settings: ObelicsSettings) -> Iterator[Values]:
-    """Yield documents of OBELICS."""
-    return web_documents(
-        build, settings, ShardedSet(FORMATS["obelics"].suffixes, OBELICS, obelics_parts, _obelics_columns)
+    data_set = "obelics"
+    about = (
+        "shards of OBELICS, train-00000-of-01335.parquet and so on, from the folder data of the data set "
+        "HuggingFaceM4/OBELICS on the Hugging Face hub"
     )
 
-
-def _obelics_columns(row: Row) -> tuple[Values, list[Picture]]:
-    return row.model_dump(exclude={"id", "images"}, exclude_none=True), [Picture("", address) for address in row.images]
+    def described(self, row: Row) -> tuple[Values, list[Picture]]:
+        """See ``WebSettings``."""
+        columns = row.model_dump(exclude={"id", "images"}, exclude_none=True)
+        return columns, [Picture("", address) for address in row.images]

@@ -11,17 +11,19 @@ import io
 import lzma
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from iconotext.corpus.row import Part, Problem, Record, Row, json_of, parse_json_row, parse_row
 from iconotext.errors import CorpusError
 from iconotext.extras import require
 from iconotext.system.files import open_atomic
 from iconotext.system.strict_json import parse_json
+
+Item = TypeVar("Item")
 
 PACKINGS = (".zip", ".gz", ".zst")
 """Suffixes of packed files that ``lines_of`` opens."""
@@ -65,22 +67,32 @@ def line_blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
     Raises ``CorpusError`` if the file cannot be read; after the lines before the damage.
     """
     with lines_of(path) as lines:
-        first, size = 1, 0
-        block: list[bytes] = []
-        error: Exception | None = None
-        try:
-            for line in lines:
-                block.append(line)
-                size += len(line)
-                if size >= BLOCK:
-                    yield first, block
-                    first, size, block = first + len(block), 0, []
-        except Exception as failed:
-            error = failed
-        if block:
+        first = 1
+        for block in blocks(lines, BLOCK, len):
             yield first, block
-        if error is not None:
-            raise error
+            first += len(block)
+
+
+def blocks(items: Iterable[Item], largest: int, size: Callable[[Item], int] = lambda item: 1) -> Iterator[list[Item]]:
+    """Yield lists of items whose sizes add up to ``largest`` or a little more.
+
+    An error of the items is raised after a list of the items before it, so that these are not lost.
+    """
+    block: list[Item] = []
+    total, error = 0, None
+    try:
+        for item in items:
+            block.append(item)
+            total += size(item)
+            if total >= largest:
+                yield block
+                block, total = [], 0
+    except Exception as failed:
+        error = failed
+    if block:
+        yield block
+    if error is not None:
+        raise error
 
 
 def count_lines(path: Path) -> int:

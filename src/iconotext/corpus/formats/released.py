@@ -13,12 +13,12 @@ import tempfile
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import IO, Annotated, Any
 
 from pydantic import Field, StrictInt, StrictStr, TypeAdapter, ValidationError
 
+from iconotext.corpus.formats.json_lines import blocks
 from iconotext.corpus.formats.json_stream import lists, open_json
 from iconotext.corpus.row import Part, Problem, Record, Row, Split, json_of, parse_row, problems_of
 from iconotext.errors import CorpusError
@@ -49,27 +49,19 @@ def documents_file(path: Path) -> Path:
 
 
 def released_parts(path: Path) -> Iterator[Part]:
-    """Yield the documents in the order of the file, in parts.
+    """Return the documents in the order of the file, in parts.
 
     If the metadata is a text, it is the document's id; else the id is made of split and number, and the metadata is
     stored as ``meta["metadata"]``.
     """
-    file, error = documents_file(path), None
-    elements = _elements(file)
-    while error is None:
-        batch: list[Record] = []
-        try:
-            for key, index, value in islice(elements, TOGETHER):
-                if key not in SPLIT_OF_KEY:
-                    raise CorpusError(f"{file}, field {key}: not a split; the released format has train, val and test")
-                batch.append(_record(value, f"{key}, document {index}", SPLIT_OF_KEY[key], index))
-        except CorpusError as failed:
-            error = failed
-        if batch:
-            yield partial(iter, batch)
-        elif error is None:
-            return
-    raise error
+    return (partial(iter, batch) for batch in blocks(_records(documents_file(path)), TOGETHER))
+
+
+def _records(file: Path) -> Iterator[Record]:
+    for key, index, value in _elements(file):
+        if key not in SPLIT_OF_KEY:
+            raise CorpusError(f"{file}, field {key}: not a split; the released format has train, val and test")
+        yield _record(value, f"{key}, document {index}", SPLIT_OF_KEY[key], index)
 
 
 def count_released(path: Path) -> int:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import groupby
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, Protocol
 
@@ -107,10 +108,6 @@ class Tar:
         """Whether a member has exactly this name."""
         return name in self._members
 
-    def __iter__(self) -> Iterator[str]:
-        """Names in the order of the archive."""
-        return iter(self._members)
-
     def find(self, source: str) -> str | None:
         """Return the member with this name, this name without folders, or this original address."""
         if source in self._members:
@@ -141,18 +138,8 @@ class Tar:
 
     def samples(self) -> Iterator[tuple[str, dict[str, str]]]:
         """Yield groups of consecutive members with the same name up to the first dot: name, and suffix to member."""
-        key, parts = None, dict[str, str]()
-        for name in self._members:
-            folder, last = str(PurePosixPath(name).parent), PurePosixPath(name).name
-            stem, _, suffix = last.partition(".")
-            sample_key = stem if folder == "." else f"{folder}/{stem}"
-            if sample_key != key:
-                if key is not None and parts:
-                    yield key, parts
-                key, parts = sample_key, {}
-            parts[suffix] = name
-        if key is not None and parts:
-            yield key, parts
+        for key, names in groupby(self._members, _sample_key):
+            yield key, {name[len(key) + 1 :]: name for name in names}
 
     def _addresses(self) -> dict[str, str]:
         """Return address to picture, as img2dataset writes it into the ``.json`` beside each picture."""
@@ -169,6 +156,11 @@ class Tar:
                 if isinstance(values, dict) and isinstance(address := values.get("url"), str):
                     self._by_address.setdefault(address, images[0])
         return self._by_address
+
+
+def _sample_key(name: str) -> str:
+    folder, slash, last = name.rpartition("/")
+    return f"{folder}{slash}{last.partition('.')[0]}"
 
 
 def tar_beside(corpus: Path) -> Path | None:
