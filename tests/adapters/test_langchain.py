@@ -23,9 +23,6 @@ def test_a_round_trip_through_the_serialisation_of_langchain(linked, words):
     again = [Document.model_validate_json(each.model_dump_json()) for each in found]
     assert again == found
     assert [each.page_content for each in again] == [chunk.text for chunk in linked.chunks(words)]
-    images = [image["image"] for each in again for image in each.metadata["images"]]
-    assert set(images) == set(range(len(linked.document.images)))
-    assert len({each.id for each in again}) == len(again)
     assert all(each.metadata["source"] == "made-up" for each in again)
 
 

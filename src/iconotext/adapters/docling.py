@@ -119,6 +119,7 @@ class _Walk:
                 self.blocks += [_block(cell.text, "cell", item.self_ref) for cell in item.data.table_cells]
             elif isinstance(item, TextItem) and not isinstance(item, CodeItem | FormulaItem):
                 if item.self_ref in captions:
+                    # The caption of a picture is an attribute of it; that of a table is text like any other.
                     if item.self_ref in of_tables:
                         self.blocks.append(_block(item.text, "paragraph", item.self_ref))
                 elif parent in inline:
@@ -159,7 +160,7 @@ class _Walk:
         path = address
         if isinstance(image.uri, AnyUrl) and image.uri.scheme == "file":
             path = unquote(image.uri.path or "")
-        if os.path.isabs(path):
+        if os.path.isabs(path):  # made relative, so that it is checked like any path that might leave the folder
             address = quote(Path(os.path.relpath(path, self._folder)).as_posix())
         return self._addresses.open(address)
 

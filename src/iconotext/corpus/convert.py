@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path, PureWindowsPath
 from tempfile import mkdtemp
@@ -314,8 +314,6 @@ class WrittenShards:
     documents: int = 0
     pictures: int = 0
     missing: int = 0
-    _names: dict[str, str] = field(default_factory=dict, repr=False)
-    _ids: dict[str, str] = field(default_factory=dict, repr=False)
 
 
 def write_shards(documents: Iterable[Document], folder: Path, *, size: int = SHARD_DOCUMENTS) -> WrittenShards:
@@ -349,9 +347,9 @@ def write_shards(documents: Iterable[Document], folder: Path, *, size: int = SHA
         except OSError as error:
             raise write_error(folder, error) from error
         try:
-            remaining = iter(documents)
-            for first in remaining:
-                _write(chain([first], islice(remaining, size - 1)), shards / f"{totals.shards:05}.parquet", totals)
+            rows = _rows(documents, totals)
+            for first in rows:
+                _write(chain([first], islice(rows, size - 1)), shards / f"{totals.shards:05}.parquet")
                 totals.shards += 1
             if not totals.shards:
                 raise CorpusError(f"{folder}: there are no documents to write")
@@ -363,7 +361,8 @@ def write_shards(documents: Iterable[Document], folder: Path, *, size: int = SHA
     return totals
 
 
-def _write(documents: Iterator[Document], path: Path, totals: WrittenShards) -> None:
+def _write(rows: Iterable[tuple[dict[str, Any], int]], path: Path) -> None:
+    """Write rows, each with the bytes of its pictures, in batches that fit into memory."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -373,8 +372,7 @@ def _write(documents: Iterator[Document], path: Path, totals: WrittenShards) -> 
     with open_atomic(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
         batch: list[dict[str, Any]] = []
         batch_bytes = 0
-        for document in documents:
-            values, size = _row(document, totals)
+        for values, size in rows:
             batch.append(values)
             batch_bytes += size
             if batch_bytes > BATCH_BYTES or len(batch) == BATCH_ROWS:
@@ -384,21 +382,27 @@ def _write(documents: Iterator[Document], path: Path, totals: WrittenShards) -> 
             writer.write_table(pa.Table.from_pylist(batch, schema=schema))
 
 
-def _row(document: Document, totals: WrittenShards) -> tuple[dict[str, Any], int]:
-    place = f"document {totals.documents + 1}"
-    if (first := totals._ids.setdefault(document.id, place)) != place:
-        raise CorpusError(str(repeated_id(place, document.id, first)))
-    names = [_name(image.source, totals._names) for image in document.images]
-    renamed = (replace(image, source=name, file=None) for image, name in zip(document.images, names, strict=True))
-    row = row_of(replace(document, images=tuple(renamed)), Path())
-    pictures = [_bytes_of(image) for image in document.images]
-    totals.documents += 1
-    totals.pictures += sum(data is not None for data in pictures)
-    totals.missing += sum(data is None for data in pictures)
-    images = [{"bytes": data, "path": name} for data, name in zip(pictures, names, strict=True)]
-    relations = None if row.relations is None else [dict(zip(RELATION, e, strict=True)) for e in row.relations.items()]
-    values = values_of(row) | {"images": images, "relations": relations}
-    return values, sum(len(data or b"") for data in pictures)
+def _rows(documents: Iterable[Document], totals: WrittenShards) -> Iterator[tuple[dict[str, Any], int]]:
+    """Yield the columns of each document, and the bytes of its pictures; counts documents and pictures."""
+    places: dict[str, str] = {}  # of documents, by id
+    changed_names: dict[str, str] = {}
+    for number, document in enumerate(documents, 1):
+        place = f"document {number}"
+        if (first := places.setdefault(document.id, place)) != place:
+            raise CorpusError(str(repeated_id(place, document.id, first)))
+        names = [_name(image.source, changed_names) for image in document.images]
+        renamed = (replace(image, source=name, file=None) for image, name in zip(document.images, names, strict=True))
+        row = row_of(replace(document, images=tuple(renamed)), Path())
+        pictures = [_bytes_of(image) for image in document.images]
+        totals.documents += 1
+        totals.pictures += sum(data is not None for data in pictures)
+        totals.missing += sum(data is None for data in pictures)
+        images = [{"bytes": data, "path": name} for data, name in zip(pictures, names, strict=True)]
+        relations = None
+        if row.relations is not None:
+            relations = [dict(zip(RELATION, pair, strict=True)) for pair in row.relations.items()]
+        values = values_of(row) | {"images": images, "relations": relations}
+        yield values, sum(len(data or b"") for data in pictures)
 
 
 def _bytes_of(image: Image) -> bytes | None:

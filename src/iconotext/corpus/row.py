@@ -328,6 +328,7 @@ def _meta(document: Document) -> dict[str, Any]:
         meta["language"] = document.language
     kinds = [(sentence.kind, sentence.level) for sentence in document.sentences]
     kind_codes = meta.get("sentence_kind") or ["p"] * len(kinds)
+    # Codes that mean the same stay, so that a row does not change when it is read and written again.
     if kinds != [_kind(code) for code in kind_codes]:
         meta["sentence_kind"] = [f"{KIND_CODES[kind]}{level or ''}" for kind, level in kinds]
     return meta

@@ -253,7 +253,8 @@ def shard_documents(
         else:
             kind = format_of(file)
             if remote and kind == "mmc4" and is_folder(joined(folder, images_folder(file).name)):
-                images_folder(file).mkdir()  # each picture is fetched when needed
+                # Names of pictures lead into this folder if it exists; each picture is fetched when it is needed.
+                images_folder(file).mkdir()
             records, files = read_records(file), FORMATS[kind].files
         for tar in tars:
             for reason, number in tar.refused.items():

@@ -157,6 +157,7 @@ def _versions(group: Group, photos: Sequence[Photo], pool: Sequence[str], shape:
     rng.shuffle(images)
     caption_words = {_words(text) for photo in drawn for text in photo.captions}
     place = {photo.image: i for i, photo in enumerate(images)}
+    # More versions than captions would repeat documents; validation and test need no other wordings.
     versions = shape.versions if group.split == "train" else 1
     for version in range(min(versions, max(len(photo.captions) for photo in true))):
         rng = random.Random(f"{name}-{version}")
@@ -226,9 +227,10 @@ def topical_groups(order: Sequence[int], vectors: FloatMatrix, size: int) -> lis
             numbers, unit, left = numbers[left], unit[left], np.ones(remaining, dtype=bool)
         first = int(left.argmax())
         closeness = unit @ unit[first]
-        closeness[~left] = -np.inf
-        closeness[first] = np.inf
+        closeness[~left] = -np.inf  # rows of photographs that are taken
+        closeness[first] = np.inf  # it comes first in its group
         nearest = np.argpartition(-closeness, size - 1)[:size]
+        # argpartition leaves its result in any order: the closest come first, of equally close ones the earlier.
         nearest = nearest[np.lexsort((nearest, -closeness[nearest]))]
         left[nearest] = False
         groups.append([int(number) for number in numbers[nearest]])

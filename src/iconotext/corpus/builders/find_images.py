@@ -44,7 +44,7 @@ def known_checks(file: IO[bytes]) -> dict[int, Any]:
         with suppress(ValueError):  # a line that a kill cut off
             key, result = parse_json(line.decode())
             results[key] = result
-    file.write(b"\n")
+    file.write(b"\n")  # ends a line that a kill cut off
     return results
 
 

@@ -105,7 +105,7 @@ def documents(build: Build, settings: WebSettings) -> Iterator[Values]:
             named = (picture for row in rows if isinstance(row, Usable) for picture in row.pictures)
             missing = (picture.address for picture in named if picture.address and _find(pictures, picture) is None)
             problems = build.fetched(missing, images, settings.interval)
-            pictures = FoundImages(images)
+            pictures = FoundImages(images)  # once more, with those that were fetched
     build.report.count("shards", len(shards))
     yield from _documents(build, rows, settings, pictures, problems)
 

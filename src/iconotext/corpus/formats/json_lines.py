@@ -52,6 +52,7 @@ def parse_lines(first: int, lines: Iterable[bytes]) -> Iterator[tuple[int, Any, 
         if line.isspace():
             continue
         try:
+            # Programs of Windows put a byte order mark before the first line.
             value = parse_json(line.decode("utf-8-sig" if number == 1 else "utf-8"))
         except UnicodeDecodeError:
             yield number, None, Problem(f"line {number}", None, "not UTF-8 text; a corpus is JSON lines in UTF-8")

@@ -81,6 +81,7 @@ def obelics_page(values: dict[str, Any], place: str) -> tuple[Record, Page]:
             entries.append(entry)
             page.image(image, number, entry.get("alt_text") if entry else None)
         for i, document in enumerate(text.split(NEXT_DOCUMENT) if text is not None else ()):
+            # A mark before the first sentence, and one right after another, divide nothing.
             if i and page.sentences and ends[-1:] != [len(page.sentences)]:
                 ends.append(len(page.sentences))
             page.text(document, number)
@@ -154,6 +155,7 @@ def _text(row: Row, numbers: range, ends: list[Any]) -> str:
     blocks = row.blocks if row.blocks is not None else list(range(len(row.sentences)))
     marks = {end for end in ends if isinstance(end, int)}
     paragraphs: list[str] = []
+    # Another document begins a paragraph, even in the middle of a block.
     for _, group in groupby(numbers, key=lambda i: (blocks[i], sum(end <= i for end in marks))):
         members = list(group)
         if members[0] in marks:
