@@ -135,7 +135,7 @@ def check_corpus(
     read = partial(_read, path, inside, decode_images, secrets.token_hex(8))
     parts = (checked_part for _, checked_part in in_order(FORMATS[name].parts(path), read, workers, few=FEW))
     try:
-        for _ in watch((None for part in parts for _ in check.part(part)), total=0, label="Checking"):
+        for _ in watch((None for part in parts for _ in check.part(*part)), total=0, label="Checking"):
             pass
     except CorpusError as error:
         if not check.documents:
@@ -168,15 +168,11 @@ class Checked(NamedTuple):
     inside: tuple[int, ...] = ()
 
 
-class PartRead(NamedTuple):
-    """The documents of a part, and the reason why the corpus cannot be read any further, None if it can."""
+def _read(corpus: Path, inside: bool, decode_images: bool, run: str, part: Part) -> tuple[list[Checked], str | None]:
+    """Read a part, and determine where its images are; runs in a worker. ``run`` names the check.
 
-    documents: list[Checked]
-    broken: str | None
-
-
-def _read(corpus: Path, inside: bool, decode_images: bool, run: str, part: Part) -> PartRead:
-    """Read a part, and determine where its images are; runs in a worker. ``run`` names the check."""
+    Returns its documents, and the reason why the corpus cannot be read any further, None if it can.
+    """
     look, documents = _look(corpus, inside, run), []
     try:
         for record in part():
@@ -193,8 +189,8 @@ def _read(corpus: Path, inside: bool, decode_images: bool, run: str, part: Part)
             broken = tuple(_broken(record.place, record.files)) if decode_images else ()
             documents.append(Checked(record.place, (*record.problems, *broken), *about))
     except CorpusError as error:
-        return PartRead(documents, str(error))
-    return PartRead(documents, None)
+        return documents, str(error)
+    return documents, None
 
 
 @lru_cache(maxsize=1)
@@ -248,19 +244,19 @@ class _Check:
         else:
             self.unlisted += 1
 
-    def part(self, part: PartRead) -> Iterator[None]:
+    def part(self, documents: list[Checked], broken: str | None) -> Iterator[None]:
         """Check the next part; yields once per document. ``CorpusError`` if the corpus cannot be read any further."""
         # In the order in which ``_image`` takes the results below: both ask ``_must_look``.
-        inspections = in_threads(self._inspect, list(self._unseen(part.documents)))
-        for document in part.documents:
+        inspections = in_threads(self._inspect, list(self._unseen(documents)))
+        for document in documents:
             self.documents += 1
             for problem in document.problems:
                 self.add(problem)
             if document.id is not None:
                 self._document(document, document.id, inspections)
             yield
-        if part.broken is not None:
-            raise CorpusError(part.broken)
+        if broken is not None:
+            raise CorpusError(broken)
 
     def _document(self, document: Checked, name: str, inspections: Iterator[tuple[int, str | None]]) -> None:
         row = self.earlier.add(document.place, document.split, document.pair, shard=self.place)

@@ -76,13 +76,13 @@ def own_features(model: str, corpus: Path) -> str | None:
     name = recipe.features.image
     if not name.endswith(".npy") and not (recipe.regions and is_region_file(Path(name))):
         return None
-    places = (_places(Path(name).name, corpus)[1], Path(name))
+    places = (corpus_folder(corpus) / Path(name).name, Path(name))
     return next((str(place) for place in places if place.exists()), None)
 
 
 def instead_of_pictures(corpus: Path) -> str | None:
     """Return the table of features beside a corpus whose images have no files; else None."""
-    table = _places(TABLE_FILE, corpus)[1]
+    table = corpus_folder(corpus) / TABLE_FILE
     if not table.is_file():
         return None
     first = next((image for document in read_corpus(corpus) for image in document.images), None)
@@ -90,7 +90,7 @@ def instead_of_pictures(corpus: Path) -> str | None:
 
 
 def _places(name: str, corpus: Path) -> tuple[Path, Path]:
-    return Path(name), (corpus if corpus.is_dir() else corpus.parent) / name
+    return Path(name), corpus_folder(corpus) / name
 
 
 def linked_corpus(documents: Iterable[Document], model: str, to: FormatName) -> Iterator[Document]:

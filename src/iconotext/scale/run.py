@@ -36,6 +36,8 @@ from iconotext.system.threads import in_threads, usable_cores
 
 LOCK = ".iconotext.lock"
 
+BUSY = "another run writes there; wait for it, or stop it"
+
 MANIFESTS_AT_ONCE = 32
 """Manifests that are read from a store at the same time."""
 
@@ -105,7 +107,9 @@ def run_shards(
         if lies_in(output, address):
             raise OutputError(f"{output}: lies in {address}, so results would be taken for shards: name another folder")
     shards = find_shards(addresses)
-    with _alone(output):
+    # In a store, two runs would only write the same bytes twice.
+    alone = nullcontext() if is_remote(output) else locked(Path(output) / LOCK, BUSY)
+    with alone:
         begin(output, setup)
         # Manifests are read several at a time where each is a request to a store.
         threads = MANIFESTS_AT_ONCE if is_remote(output) else 1
@@ -151,10 +155,3 @@ def digest_of_table(table: Path) -> str | None:
     """Return the SHA-256 of a table, here or in a store."""
     with local_files(address_of(table)) as (file,):
         return sha256_of(file)
-
-
-def _alone(output: str) -> AbstractContextManager[None]:
-    """Keep other runs from writing into a local folder; in a store, two runs would only write the same bytes twice."""
-    if is_remote(output):
-        return nullcontext()
-    return locked(Path(output) / LOCK, "another run writes there; wait for it, or stop it")

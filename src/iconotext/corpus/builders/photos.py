@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, Field, StrictStr, ValidationError
 
-from iconotext.corpus.builders.find_images import ImageFolders, image_problem
+from iconotext.corpus.builders.find_images import MISSING, ImageFolders, image_problem
 from iconotext.corpus.builders.run import Build
 from iconotext.corpus.formats.json_lines import first_value, json_lines
 from iconotext.corpus.formats.json_stream import source_entries
@@ -31,8 +31,6 @@ BAD_LINES = "lines that are not a captioned photograph"
 NO_IMAGE = "images that are not there"
 NO_CAPTION = "images without a caption"
 BAD_CAPTIONS = "captions without words"
-
-NOT_FOUND = "not found"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +99,7 @@ def check_no_corpus(path: Path) -> None:
 def _report(drop: Drop, path: Path, problem: Problem, photo: Photo | None) -> None:
     """Report the problem of a line; with a photograph, the problem of one of its captions only."""
     rule = BAD_LINES if photo is None else BAD_CAPTIONS
-    if problem.field == "image" and problem.message.startswith(NOT_FOUND):
+    if problem.field == "image" and problem.message.startswith(MISSING):
         rule = NO_IMAGE
     message = problem.message if problem.field is None else f"{problem.field}: {problem.message}"
     drop(rule, f"{path.name}, {problem.place}", message)
@@ -116,7 +114,7 @@ def _photo(value: Any, folder: Path, place: str, addresses: bool) -> tuple[Photo
     image = str(folder / line.image)
     if not os.path.isfile(folder / line.image):
         if not (addresses and named_by_address(line.image)):
-            return None, [Problem(place, "image", f"{NOT_FOUND}: {image}")]
+            return None, [Problem(place, "image", f"{MISSING}: {image}")]
         image = line.image
     if not is_text(image):
         return None, [Problem(place, "image", "half a surrogate pair, which is not a character")]

@@ -12,7 +12,6 @@ from typing import Any
 from iconotext.images import tiff_pages
 from iconotext.read.sentences import split_sentences
 
-LANGUAGE = "en"
 PARAGRAPHS = re.compile(r"\n\s*\n")
 
 TIFFS = ("tiff", "tif")
@@ -49,7 +48,7 @@ class Page:
         """Add a text: a paragraph is a block, divided into sentences by the rules of English."""
         for paragraph in PARAGRAPHS.split(text):
             words = " ".join(paragraph.split())
-            for start, end in split_sentences(words, LANGUAGE):
+            for start, end in split_sentences(words, "en"):
                 self.sentences.append(words[start:end])
                 self.texts.append(place)
                 self._blocks.append(self._block)

@@ -223,15 +223,21 @@ def _opened(path: Any) -> Iterator[Any]:
         raise CorpusError(f"{path}: not a Parquet file that can be read ({one_line(error)})") from error
 
 
-REQUIRED = ("id", "sentences", "images")
-
 RELATION = ["relation", "holds"]
 """The fields of a relation, in tables whose relations are not a map."""
 
 
 def parquet_parts(path: Path) -> Iterator[Part]:
     """Return the rows, in parts of one row group each; ``CorpusError`` names a missing or unknown column."""
-    _check_columns(table_columns(path), path)
+    columns, allowed = table_columns(path), ", ".join(Row.model_fields)
+    for name in ("id", "sentences", "images"):
+        if name not in columns:
+            raise CorpusError(f"{path}, field {name}: no such column; a corpus has the columns {allowed}")
+    for name in columns:
+        if name not in Row.model_fields:
+            raise CorpusError(f"{path}, field {name}: not a column of a corpus, which are {allowed}; put it into meta")
+        if columns.count(name) > 1:
+            raise CorpusError(f"{path}, field {name}: there are two columns of this name")
     return table_parts(path, table_record)
 
 
@@ -262,18 +268,6 @@ def schema_of(image: Any, relations: Any = None) -> Any:
             "meta": text,
         }
     )
-
-
-def _check_columns(columns: list[str], path: Path) -> None:
-    allowed = ", ".join(Row.model_fields)
-    for name in REQUIRED:
-        if name not in columns:
-            raise CorpusError(f"{path}, field {name}: no such column; a corpus has the columns {allowed}")
-    for name in columns:
-        if name not in Row.model_fields:
-            raise CorpusError(f"{path}, field {name}: not a column of a corpus, which are {allowed}; put it into meta")
-        if columns.count(name) > 1:
-            raise CorpusError(f"{path}, field {name}: there are two columns of this name")
 
 
 def table_record(values: dict[str, Any], place: str) -> Record:

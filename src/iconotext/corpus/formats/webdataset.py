@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from iconotext.corpus.formats.interleaved import Page, is_mint, mint_files, mint_page
 from iconotext.corpus.formats.json_lines import PACKINGS
@@ -27,13 +27,6 @@ MAX_MEMBERS = 1_000_000
 
 TEXTS = frozenset({"json", "txt", "cls", "md5", "npy", "npz", "pyd", "pth"})
 """Suffixes of members that are not pictures."""
-
-
-class Place(NamedTuple):
-    """The position of a member in its tar, in bytes."""
-
-    start: int
-    size: int
 
 
 class Tar:
@@ -56,7 +49,7 @@ class Tar:
         self._address = address or str(path)
         self.refused: Counter[str] = Counter()
         self.problem: str | None = None
-        self._members: dict[str, Place] = {}
+        self._members: dict[str, tuple[int, int]] = {}  # its start in the tar, and its size
         self._by_last: dict[str, str] = {}
         self._by_address: dict[str, str] | None = None
         self._list()
@@ -79,7 +72,7 @@ class Tar:
                         self.refused[reason] += 1
                         continue
                     name = str(PurePosixPath(member.name))
-                    self._members[name] = Place(member.offset_data, member.size)
+                    self._members[name] = member.offset_data, member.size
                     self._by_last.setdefault(PurePosixPath(name).name, name)
         except FileNotFoundError as error:
             raise CorpusError(f"{self.path}: no such file") from error
