@@ -17,10 +17,9 @@ from iconotext.papers.datasets.labelled_pairs import (
     LabelledSettings,
     Pair,
     TableRow,
-    kept_answer,
     labelled_documents,
+    parse_answer,
 )
-from iconotext.papers.datasets.wiki import clean_text
 from iconotext.relations import RELATIONS
 
 if TYPE_CHECKING:
@@ -68,15 +67,8 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
     )
 
 
-def _pair(row: TableRow, relations: dict[str, bool | None]) -> Pair:
-    """Make the pair of a row; ``ValueError`` if it has no text or names no picture."""
+def _pair(row: TableRow, text: str, image: str, relations: dict[str, bool | None]) -> Pair:
     values = row.values
-    text = clean_text(values["stim_txt"], MISREAD)
-    image = values["qimg"].strip()
-    if not text:
-        raise ValueError("no text")
-    if not image:
-        raise ValueError("no picture is named")
     published = values.get("stim_id", "").strip()
     meta: dict[str, object] = {"source": row.file, "line": row.line, "qimg": image}
     if published:
@@ -84,7 +76,7 @@ def _pair(row: TableRow, relations: dict[str, bool | None]) -> Pair:
     for column in OTHERS:
         if column in values:
             name = column.removesuffix("_resp")
-            meta[name] = (values[column] or None) if column == "q1_resp" else kept_answer(values[column])
+            meta[name] = (values[column] or None) if column == "q1_resp" else parse_answer(values[column])
     if values.get("complement"):
         meta["complement"] = values["complement"]
     if text != " ".join(values["stim_txt"].split()):
@@ -95,9 +87,11 @@ def _pair(row: TableRow, relations: dict[str, bool | None]) -> Pair:
 CITE = DataSet(
     about="data/data.csv of github.com/malihealikhani/CITE, or another table of its columns",
     relations={relation.name: f"{relation.question}_resp" for relation in RELATIONS if relation.source == "cite"},
-    needed=("stim_txt", "qimg"),
+    text="stim_txt",
+    image="qimg",
     published=2057,
     pair=_pair,
     scheme=SCHEME,
+    misread=MISREAD,
 )
 """Description of CITE's tables."""

@@ -19,10 +19,9 @@ from iconotext.papers.datasets.labelled_pairs import (
     LabelledSettings,
     Pair,
     TableRow,
-    kept_answer,
     labelled_documents,
+    parse_answer,
 )
-from iconotext.papers.datasets.wiki import clean_text
 from iconotext.relations import CLUE as RELATIONS
 
 if TYPE_CHECKING:
@@ -70,19 +69,12 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
     )
 
 
-def _pair(row: TableRow, relations: dict[str, bool | None]) -> Pair:
-    """Make the pair of a row; ``ValueError`` if it has no caption or no address."""
+def _pair(row: TableRow, text: str, address: str, relations: dict[str, bool | None]) -> Pair:
     values = row.values
-    text = clean_text(values["caption"])
-    address = values["url"].strip()
-    if not text:
-        raise ValueError("no text")
-    if not address:
-        raise ValueError("no picture is named")
     meta: dict[str, object] = {"source": row.file, "line": row.line, "url": address}
     for name in OTHERS:
         if name.casefold() in values:
-            meta[name] = kept_answer(values[name.casefold()])
+            meta[name] = parse_answer(values[name.casefold()])
     if values.get("comment", "").strip():
         meta["Comment"] = values["comment"].strip()
     digest = hashlib.blake2b(f"{text}\0{address}".encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
@@ -93,7 +85,8 @@ def _pair(row: TableRow, relations: dict[str, bool | None]) -> Pair:
 CLUE = DataSet(
     about="a table of the folder dataset of github.com/malihealikhani/Cross-modal_Coherence_Modeling",
     relations={name: name.casefold() for name in RELATIONS},
-    needed=("caption", "url"),
+    text="caption",
+    image="url",
     published=sum(PUBLISHED["Clue"].values()),
     pair=_pair,
     scheme=SCHEME,

@@ -23,6 +23,7 @@ from iconotext.corpus.builders.run import BuilderSettings
 from iconotext.corpus.row import Split, UniqueIds
 from iconotext.corpus.split import connected, filled_splits, grouped
 from iconotext.errors import CorpusError, SettingError
+from iconotext.papers.datasets.wiki import clean_text
 from iconotext.read.text_file import LEGACY
 
 if TYPE_CHECKING:
@@ -94,17 +95,14 @@ class Table:
 
     Attributes:
         columns: Names in its header, in lower case.
-        fallback: Encoding of lines that are not in the table's encoding; None if there are none.
-        odd_lines: Number of such lines.
+        note: A remark on lines that are not in the table's encoding; None if there are none.
     """
 
     path: Path
     lines: Sequence[str]
     columns: tuple[str, ...]
     separator: str
-    encoding: str
-    fallback: str | None
-    odd_lines: int
+    note: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +128,7 @@ def open_table(path: Path, needed: Sequence[str], about: str) -> Table:
     """Find out the layout and encoding of a table."""
     if path.is_dir():
         raise CorpusError(f"{path}: a folder; name the file in it that is {about}")
-    lines, encoding, fallback, odd = _decoded(path)
+    lines, note = _decoded(path)
     header = next(filter(str.strip, lines), "")
     for separator in SEPARATORS:
         names = tuple(name.strip().casefold() for name in next(csv.reader([header], delimiter=separator), []))
@@ -138,7 +136,7 @@ def open_table(path: Path, needed: Sequence[str], about: str) -> Table:
             twice = sorted(name for name in needed if names.count(name) > 1)
             if twice:
                 raise CorpusError(f"{path}: two columns are named {twice[0]}; it should be {about}")
-            return Table(path, lines, names, separator, encoding, fallback, odd)
+            return Table(path, lines, names, separator, note)
     raise CorpusError(f"{path}: its first line does not name the columns {', '.join(needed)}; it should be {about}")
 
 
@@ -207,16 +205,15 @@ def _whole(line: str, width: int, separator: str) -> bool:
     return re.fullmatch(rf"{field}(?:\{separator}{field}){{{width - 1}}}", line) is not None
 
 
-def _decoded(path: Path) -> tuple[list[str], str, str | None, int]:
-    """Return the lines of a file, its encoding, the encoding of lines that are not in it, and their number."""
+def _decoded(path: Path) -> tuple[list[str], str | None]:
+    """Return the lines of a file, and a note about those that are in another encoding than the others, if any."""
     try:
         data = path.read_bytes()
     except OSError as error:
         raise CorpusError(f"{path}: cannot be read: {error.strerror or error}") from error
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        text = data.decode("utf-16", "replace").encode()
-        return [line.decode() for line in text.splitlines()], "utf-16", None, 0
-    if b"\0" in data[:4096]:
+        data = data.decode("utf-16", "replace").encode()
+    elif b"\0" in data[:4096]:
         raise CorpusError(f"{path}: not a text file (it has zero bytes); save it as UTF-8 text")
     encoding = "utf-8-sig" if data.startswith(codecs.BOM_UTF8) else "utf-8"
     lines, odd = [], {}
@@ -227,19 +224,22 @@ def _decoded(path: Path) -> tuple[list[str], str, str | None, int]:
             odd[len(lines)] = raw
             lines.append("")
     if not odd:
-        return lines, encoding, None, 0
+        return lines, None
     from charset_normalizer import from_bytes
 
     best = from_bytes(b"\n".join(odd.values())[:SAMPLE], cp_isolation=LEGACY).best()
     fallback = best.encoding if best is not None else "cp1252"
     for number, raw in odd.items():
         lines[number] = raw.decode(fallback, errors="replace")
-    return lines, encoding, fallback, len(odd)
+    return lines, f"{path.name}: {len(odd)} lines are not {encoding}: read as {fallback}"
 
 
-YES = frozenset({"true", "yes", "y", "t", "1", "1.0"})
-NO = frozenset({"false", "no", "n", "f", "0", "0.0"})
-NONE = frozenset({"", "na", "n/a", "nan", "null", "none", "-", "?"})
+ANSWERS: Mapping[str, bool | None] = {
+    **dict.fromkeys(("true", "yes", "y", "t", "1", "1.0"), True),
+    **dict.fromkeys(("false", "no", "n", "f", "0", "0.0"), False),
+    **dict.fromkeys(("", "na", "n/a", "nan", "null", "none", "-", "?"), None),
+}
+"""What people and programs write for yes, for no, and for no answer."""
 
 
 class LabelledSettings(BuilderSettings):
@@ -288,18 +288,22 @@ class DataSet:
     Attributes:
         about: Contents and origin of a table, for error messages.
         relations: Names of the relations, each with the column of its answers, in lower case.
-        needed: Other columns that a table must have.
+        text: Column of the texts.
+        image: Column of the names or addresses of images.
         published: Number of its pairs in the paper.
-        pair: Makes a pair of a row and its relations; raises ``ValueError`` with the reason if the row has none.
+        pair: Makes a pair of a row, its text, the name of its image, and its relations.
         scheme: Prefix of the name of an image that is neither an address nor a file.
+        misread: Characters of the texts that were lost, and what they were.
     """
 
     about: str
     relations: Mapping[str, str]
-    needed: tuple[str, ...]
+    text: str
+    image: str
     published: int
-    pair: Callable[[TableRow, dict[str, bool | None]], Pair]
+    pair: Callable[[TableRow, str, str, dict[str, bool | None]], Pair]
     scheme: str
+    misread: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -365,10 +369,9 @@ def _pairs(build: Build, settings: LabelledSettings, data_set: DataSet, usable: 
     """Yield the usable pairs of all tables; other rows are reported."""
     drop = build.report.drop
     for path in settings.source:
-        table = open_table(path, (*data_set.needed, *data_set.relations.values()), data_set.about)
-        if table.fallback:
-            lines = f"{table.odd_lines} lines are not {table.encoding}"
-            build.report.note(f"{path.name}: {lines}: read as {table.fallback}")
+        table = open_table(path, (data_set.text, data_set.image, *data_set.relations.values()), data_set.about)
+        if table.note:
+            build.report.note(table.note)
         for row in build.watch(table_rows(table), label=f"Reading {path.name}"):
             place = f"{row.file}, line {row.line}"
             usable.counts["rows"] += 1
@@ -397,37 +400,26 @@ def _pair(build: Build, data_set: DataSet, row: TableRow, place: str) -> Pair:
     relations: dict[str, bool | None] = {}
     odd = []
     for name, column in data_set.relations.items():
-        try:
-            relations[name] = parse_answer(row.values[column])
-        except ValueError:
-            relations[name] = None
-            odd.append(f"{column} has {row.values[column][:40]!r}")
-    pair = data_set.pair(row, relations)
-    for answer in odd:
-        build.report.drop("answer that is neither yes nor no", place, answer)
+        answer = parse_answer(row.values[column])
+        relations[name] = None if isinstance(answer, str) else answer
+        if isinstance(answer, str):
+            odd.append(f"{column} has {answer[:40]!r}")
+    text, image = clean_text(row.values[data_set.text], data_set.misread), row.values[data_set.image].strip()
+    if not text:
+        raise ValueError("no text")
+    if not image:
+        raise ValueError("no picture is named")
+    pair = data_set.pair(row, text, image, relations)
+    for problem in odd:  # not before: a row that is left out has one reason in the report
+        build.report.drop("answer that is neither yes nor no", place, problem)
     if row.note:
         build.report.drop("quotes that are broken, kept as they are", place)
     return pair
 
 
-def parse_answer(text: str) -> bool | None:
-    """Parse yes, no, or None without an answer; ``ValueError`` for anything else."""
-    word = text.strip().casefold()
-    if word in YES:
-        return True
-    if word in NO:
-        return False
-    if word in NONE:
-        return None
-    raise ValueError(text)
-
-
-def kept_answer(text: str) -> bool | str | None:
-    """Parse an answer to a question that is not a relation, for ``meta``; text that is neither yes nor no stays."""
-    try:
-        return parse_answer(text)
-    except ValueError:
-        return text
+def parse_answer(text: str) -> bool | str | None:
+    """Parse yes, no, or None without an answer; any other text is returned as it is."""
+    return ANSWERS.get(text.strip().casefold(), text)
 
 
 def _files(
