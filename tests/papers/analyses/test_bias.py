@@ -9,15 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iconotext.errors import CorpusError, OutputError, SettingError, ShapeError
-from iconotext.papers.analyses.bias import (
-    Distances,
-    ImageVectors,
-    in_words,
-    measure,
-    negative_distances,
-    write_distances,
-)
+from iconotext.errors import CorpusError, SettingError
+from iconotext.papers.analyses.bias import Distances, ImageVectors, in_words, measure, negative_distances
 from tests.support.analyses import of
 
 
@@ -90,10 +83,6 @@ def test_batches_of_the_wanted_size_or_a_few_more(count, batch, seed):
         ([document("a", [[0]], [(0, 0)])] * 2, {}, CorpusError, "documents of several images"),
         ([document("a", [[0], [1]], [])] * 2, {}, CorpusError, "needs gold links"),
         ([document("a", [[0], [1]], [(0, 0)])] * 2, {"batch": 1}, SettingError, "batch is 1"),
-        ([document("a", [[0]], [(0, 1)])] * 2, {}, ShapeError, r"'a': link \(0, 1\) leads out of its 1 images"),
-        ([document("a", [[0]], [(-1, 0)])] * 2, {}, ShapeError, "leads out"),
-        ([document("a", [[0]], []), document("b", [[0, 1]], [])], {}, ShapeError, r"'b': vectors \(1, 2\)"),
-        ([document("a", [[0]], []), document("b", [[np.nan]], [])], {}, ShapeError, "'b': a feature is not a number"),
     ],
 )
 def test_what_cannot_be_measured(documents, more, error, said):
@@ -185,21 +174,3 @@ def test_for_json():
     found = asdict(measure(of([3, 4, 5], [1, 2, 4.5]), resamplings=100))
     assert json.loads(json.dumps(found, allow_nan=False))["interval"] == list(found["interval"])
     assert len(found["edges"]) == len(found["histogram"]["training"]) + 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("suffix", ["svg", "png", "pdf"])
-def test_drawn(tmp_path, suffix):
-    found = measure(of([3, 4, 5, 5], [1, 2, 4.5]), resamplings=100)
-    path = tmp_path / f"d.{suffix}"
-    write_distances(found, path)
-    if suffix == "svg":
-        text = path.read_text()
-        assert "images of other documents" in text
-        assert "images of the same document" in text
-        write_distances(found, path, force=True)
-        assert path.read_text() == text
-    with pytest.raises(OutputError, match="exists already"):
-        write_distances(found, path)
-    with pytest.raises(OutputError, match="svg, png, pdf"):
-        write_distances(found, tmp_path / "d.jpg")

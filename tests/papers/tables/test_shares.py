@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from iconotext.papers.tables.link_sections import overtaking, write_shares
-from tests.support.analyses import scores
+from iconotext.papers.tables.link_sections import overtaking
 
 
 @pytest.mark.parametrize(
@@ -20,19 +19,3 @@ from tests.support.analyses import scores
 )
 def test_the_share_from_which_on_it_is_better(values, level, expected):
     assert overtaking(values, level) == expected
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("suffix", ["svg", "png", "pdf"])
-def test_drawn(tmp_path, suffix):
-    supervised = {0.5: scores(0.6, 0.8), 0.2: scores(0.5, 0.6)}
-    path = tmp_path / f"s.{suffix}"
-    write_shares(supervised, {"Ours": scores(0.7, 0.7), "cost $2": scores(None)}, path)
-    if suffix == "svg":
-        text = path.read_text()
-        for label in ("supervised", "Ours", "labelled training documents", "AUC", "p@1"):
-            assert label in text
-        other_order = dict(reversed(supervised.items()))
-        write_shares(other_order, {"Ours": scores(0.7, 0.7), "cost $2": scores(None)}, path)
-        assert path.read_text() == text
-    write_shares(supervised, {}, path)

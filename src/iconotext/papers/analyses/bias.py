@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from iconotext.errors import CorpusError, SettingError, ShapeError
+from iconotext.errors import CorpusError, SettingError
 from iconotext.evaluate.statistics import RESAMPLINGS, Interval, as_interval, bootstrap_intervals, permutation_p
 from iconotext.papers.analyses.settings import BATCH, BiasSettings
 from iconotext.report.charts import BLUE, ORANGE, legend_above, write_figure
@@ -118,7 +118,6 @@ def negative_distances(documents: Sequence[ImageVectors], *, batch: int = BATCH,
         raise SettingError(f"batch is {batch}; a document needs another to be compared with, so give 2 or more")
     if len(documents) < 2:
         raise CorpusError(f"{len(documents)} documents have images that can be read: the bias needs two or more")
-    _check(documents)
     order = np.random.default_rng(seed).permutation(len(documents))
     training: list[NDArray[np.float64]] = [np.zeros(0)] * len(documents)
     evaluation = list(training)
@@ -149,19 +148,6 @@ def _name(document: Document, number: int) -> str:
     return str(image.file) if image.file and not isinstance(image.file, bytes) else image.source
 
 
-def _check(documents: Sequence[ImageVectors]) -> None:
-    dim = documents[0].vectors.shape[-1]
-    for document in documents:
-        images = len(document.names)
-        if document.vectors.shape != (images, dim):
-            raise ShapeError(f"document {document.id!r}: vectors {document.vectors.shape}, expected ({images}, {dim})")
-        if not np.isfinite(document.vectors).all():
-            raise ShapeError(f"document {document.id!r}: a feature is not a number")
-        for i, j in document.links:
-            if i < 0 or not 0 <= j < images:
-                raise ShapeError(f"document {document.id!r}: link ({i}, {j}) leads out of its {images} images")
-
-
 def _of_batch(
     documents: Sequence[ImageVectors],
 ) -> tuple[list[NDArray[np.float64]], list[NDArray[np.float64]], list[int]]:
@@ -175,6 +161,7 @@ def _of_batch(
     names = [set(d.names) for d in documents]
     training, evaluation, golds = [], [], []
     for number, document in enumerate(documents):
+        # Not the distances of all pairs of the batch at once: their number grows with the square of its images.
         to_all = cdist(vectors[starts[number] : starts[number + 1]], vectors)
         negatives = np.array([other != number and not names[number] & names[other] for other in range(len(documents))])
         outside, to_own = negatives[owners], to_all[:, starts[number] : starts[number + 1]]

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -34,12 +34,7 @@ from iconotext.plain_text import counted, percent
 from iconotext.report.tables import Bold, Grid
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
     from iconotext.encoders.backbone_encoder import Encoder
-    from iconotext.evaluate.results import Evaluation
     from iconotext.types import Document, FloatMatrix
 
     Floats = NDArray[np.floating]
@@ -167,8 +162,6 @@ def explained_by_spread(
     if not common:
         raise CorpusError("the two models have no seed in common, so there is nothing to compare")
     sides = [np.array([side[key] for key in common], np.float64) for side in (before, after)]
-    if any(side.shape != (len(common), len(features)) for side in sides):
-        raise ShapeError(f"AUCs {sides[0].shape} and {sides[1].shape} for {len(features)} documents")
     if len(features) < FEWEST:
         raise CorpusError(f"{len(features)} documents are too few to explain their AUC: take at least {FEWEST}")
 
@@ -321,8 +314,6 @@ def explain(
         image_vectors: For each document (m, dim), at least one.
         sentence_vectors: For each document (n, dim), at least one.
     """
-    if not len(aucs) == len(image_vectors) == len(sentence_vectors):
-        raise ShapeError(f"{len(aucs)} AUCs, {len(image_vectors)} image and {len(sentence_vectors)} sentence arrays")
     check_enough(len(aucs), dimensions)
     target = np.asarray(aucs, np.float64)
     if np.ptp(target) == 0:
@@ -436,23 +427,6 @@ def _number(value: float | None, form: str) -> str:
     return "–" if value is None else format(value, form)
 
 
-@dataclass(slots=True)
-class DocumentVectors:
-    """The inputs of the regressions, one entry for each document.
-
-    Attributes:
-        aucs: 0 to 1.
-        images: (readable images, dim) each.
-        sentences: (sentences, dim) each.
-        left_out: Ids of documents without readable images.
-    """
-
-    aucs: list[float] = field(default_factory=list)
-    images: list[FloatMatrix] = field(default_factory=list)
-    sentences: list[FloatMatrix] = field(default_factory=list)
-    left_out: list[str] = field(default_factory=list)
-
-
 def corpus_difficulty(
     evaluation: Evaluation,
     corpus: Path,
@@ -474,9 +448,8 @@ def corpus_difficulty(
     )
     scored = {d.id for d in evaluation.defined}
     documents = (d for d in read_corpus(corpus) if d.id in scored)
-    vectors = document_vectors(evaluation, progress(documents), encoder)
-    difficulty = explain(vectors.aucs, vectors.images, vectors.sentences, dimensions=settings.dimensions)
-    return difficulty, vectors.left_out
+    aucs, images, sentences, left_out = document_vectors(evaluation, progress(documents), encoder)
+    return explain(aucs, images, sentences, dimensions=settings.dimensions), left_out
 
 
 def vectors_seen(document: Document, encoder: Encoder) -> tuple[FloatMatrix, FloatMatrix]:
@@ -486,14 +459,23 @@ def vectors_seen(document: Document, encoder: Encoder) -> tuple[FloatMatrix, Flo
     return features.pooled[good], encoder.text_backbone.encode([sentence.text for sentence in document.sentences])
 
 
-def document_vectors(evaluation: Evaluation, documents: Iterable[Document], encoder: Encoder) -> DocumentVectors:
+def document_vectors(
+    evaluation: Evaluation, documents: Iterable[Document], encoder: Encoder
+) -> tuple[list[float], list[FloatMatrix], list[FloatMatrix], list[str]]:
     """Encode the documents that have an AUC.
 
     Args:
         documents: In any order; those without an AUC are skipped.
+
+    Returns:
+        AUC, (readable images, dim) and (sentences, dim) vectors of each document; the ids of those left out because
+        they have no readable image.
     """
     scored = {document.id: document for document in evaluation.defined}
-    vectors = DocumentVectors()
+    aucs: list[float] = []
+    image_vectors: list[FloatMatrix] = []
+    sentence_vectors: list[FloatMatrix] = []
+    left_out: list[str] = []
     for document in documents:
         record = scored.pop(document.id, None)
         if record is None or record.auc is None:
@@ -505,14 +487,14 @@ def document_vectors(evaluation: Evaluation, documents: Iterable[Document], enco
             )
         images, sentences = vectors_seen(document, encoder)
         if not len(images):
-            vectors.left_out.append(document.id)
+            left_out.append(document.id)
             continue
-        vectors.aucs.append(record.auc)
-        vectors.images.append(images)
-        vectors.sentences.append(sentences)
+        aucs.append(record.auc)
+        image_vectors.append(images)
+        sentence_vectors.append(sentences)
     if scored:
         raise CorpusError(
             f"the corpus lacks {len(scored)} of the documents in the results, such as {next(iter(scored))!r}: name the "
             "corpus they were made from"
         )
-    return vectors
+    return aucs, image_vectors, sentence_vectors, left_out

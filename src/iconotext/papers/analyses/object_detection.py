@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from iconotext.errors import FeatureError, SettingError, ShapeError
+from iconotext.errors import FeatureError, SettingError
 from iconotext.evaluate.results import DocumentScores, Evaluation, score_document
 from iconotext.evaluate.statistics import RESAMPLINGS
 
@@ -56,14 +56,8 @@ def object_detection_scores(
     Returns:
         (largest, n, m) float32 cosines; 0 where a side has no vector.
     """
-    classes, dim = class_vectors.shape
-    if probabilities.ndim != 2 or probabilities.shape[1] != classes or sentence_vectors.shape[1:] != (dim,):
-        raise ShapeError(
-            f"sentence_vectors {sentence_vectors.shape}, probabilities {probabilities.shape} and class_vectors "
-            f"{class_vectors.shape} must be (n, dim), (m, C) and (C, dim)"
-        )
-    if not 1 <= largest <= classes:
-        raise SettingError(f"the largest K is {largest}, expected 1 to {classes}")
+    if not 1 <= largest <= len(class_vectors):
+        raise SettingError(f"the largest K is {largest}, expected 1 to {len(class_vectors)}")
     order = np.argsort(-probabilities, axis=1, kind="stable")[:, :largest]  # (m, largest)
     images = np.cumsum(class_vectors[order], axis=1)  # a mean and a sum have the same direction
     images[~probabilities.any(axis=1)] = 0

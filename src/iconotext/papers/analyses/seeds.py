@@ -93,10 +93,13 @@ def differences(
     weights = totals_and_weights(aligned[0])[1]
     by_seed = totals[: len(common)] - totals[len(common) :]  # (seeds, documents, metrics)
     mean = by_seed.mean(axis=0)
-    only_documents = bootstrap_intervals(mean, weights, resamplings=resamplings, seed=seed)
-    ends = (
-        interval_over_seeds(by_seed, weights, resamplings=resamplings, seed=seed) if len(common) > 1 else only_documents
-    )
+    ends = only_documents = bootstrap_intervals(mean, weights, resamplings=resamplings, seed=seed)
+    if len(common) > 1:
+
+        def figures(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+            return np.stack([counts @ values for values in by_seed]) / (counts @ weights)
+
+        ends = interval_ends(drawn_anew(figures, *by_seed.shape[:2], resamplings=resamplings, seed=seed))
     overall, per_seed = (_without_noise(values.sum(axis=-2) / weights.sum(axis=0)) for values in (mean, by_seed))
     signs = np.sign(per_seed) == np.sign(overall)
     return {
@@ -115,22 +118,6 @@ def resampled_seeds(seeds: int, resamplings: int, seed: int) -> NDArray[np.float
     """Return (resamplings, seeds) shares of each seed in resamplings with replacement; each row sums to 1."""
     random = np.random.default_rng([seed, _SEEDS_STREAM])
     return random.multinomial(seeds, np.full(seeds, 1 / seeds), resamplings) / seeds
-
-
-def interval_over_seeds(
-    by_seed: NDArray[np.float64], weights: NDArray[np.float64], *, resamplings: int = RESAMPLINGS, seed: int = 0
-) -> NDArray[np.float64]:
-    """(metrics, 2) ends of the 95 % intervals of means over resampled seeds, and documents or queries.
-
-    Args:
-        by_seed: (seeds, documents, metrics) sums.
-        weights: (documents, metrics) weight of each sum; a mean is the total of the sums over that of the weights.
-    """
-
-    def means(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.stack([counts @ values for values in by_seed]) / (counts @ weights)
-
-    return interval_ends(drawn_anew(means, *by_seed.shape[:2], resamplings=resamplings, seed=seed))
 
 
 def drawn_anew(
