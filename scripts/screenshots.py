@@ -31,7 +31,7 @@ from drawn_garden import write_garden  # noqa: E402  # both lie beside this file
 from tests.support.browser import Visit, browser_program, launched  # noqa: E402
 from tests.support.server import Running  # noqa: E402
 
-from iconotext.papers.studies import Contenders, create_study, next_pair, vote  # noqa: E402
+from iconotext.papers.studies.study import Contenders, create_study, next_pair, vote  # noqa: E402
 
 LOOKS = {"wide": (1280, 860, "light"), "narrow": (390, 844, "dark")}
 LARGEST = 120_000

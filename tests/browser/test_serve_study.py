@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from iconotext.papers.studies import progress
+from iconotext.papers.studies.study import progress
 from tests.support import program
 from tests.support.browser import Visit, accessible_in_every_look
 from tests.support.server import Running

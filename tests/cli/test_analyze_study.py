@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from iconotext.papers.studies import next_pair, vote
+from iconotext.papers.studies.study import next_pair, vote
 from tests.support.coherent import coherent_model
 from tests.support.program import printed as run
 

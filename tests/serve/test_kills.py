@@ -13,7 +13,7 @@ from itertools import count
 
 import pytest
 
-from iconotext.papers.studies import progress
+from iconotext.papers.studies.study import progress
 from tests.support.server import Running, described, dropped, say, verdict, wait_for, write_article
 from tests.support.studies import Study, addresses, make_study
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from iconotext.papers.studies import Contenders, create_study
+from iconotext.papers.studies.study import Contenders, create_study
 
 
 def picture(folder: Path, name: str, content: str | None = None) -> Path:

@@ -9,7 +9,7 @@ from typing import Any
 
 from PIL import Image
 
-from iconotext.papers.studies import Contenders, create_study
+from iconotext.papers.studies.study import Contenders, create_study
 from tests.support.server import Running
 
 SIDES = {"first": (200, 30, 30), "second": (30, 30, 200)}

@@ -50,7 +50,7 @@ def serve(
         require("web", purpose="iconotext serve")
         if serving.study:
             require("train", "scipy", purpose="the tests of a study")
-            from iconotext.papers.studies import find_studies
+            from iconotext.papers.studies.study import find_studies
 
             for number, path in enumerate(find_studies(serving.study).values(), 1):
                 say(f"Study {number}: {path}", err=True)

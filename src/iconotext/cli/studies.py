@@ -63,9 +63,8 @@ def study(
     """
     with known_errors(download=download):
         from iconotext.papers.analyses.top_images import chosen_queries
-        from iconotext.papers.studies import create_study
         from iconotext.papers.studies.results import pairs_needed, smallest_effect
-        from iconotext.papers.studies.study import contenders
+        from iconotext.papers.studies.study import contenders, create_study
 
         if output.exists():
             raise OutputError(f"{output} exists already, and a study may hold votes; give another name (--output)")
@@ -112,8 +111,7 @@ def votes(
     - `iconotext analyze votes study.sqlite --csv votes.csv --json`
     """
     with known_errors():
-        from iconotext.papers.studies import export_votes, study_results
-        from iconotext.papers.studies.results import study_grids
+        from iconotext.papers.studies.results import export_votes, study_grids, study_results
 
         results = study_results(file, power=settings.power, significance=settings.significance)
         if csv is not None:

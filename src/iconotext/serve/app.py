@@ -18,7 +18,7 @@ from starlette.types import ASGIApp
 from iconotext import __version__
 from iconotext.alt_text.captioner import Captioner
 from iconotext.errors import FullDiskError, SettingError
-from iconotext.papers.studies import find_studies
+from iconotext.papers.studies.study import find_studies
 from iconotext.plain_text import encodable, shortened
 from iconotext.recipe.toml import wrong_value
 from iconotext.serve import search, work

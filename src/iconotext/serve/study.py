@@ -18,18 +18,17 @@ from fastapi.responses import Response
 from pydantic import Field, StringConstraints
 
 from iconotext.errors import ImageError, SettingError, StudyError
-from iconotext.papers.studies import (
+from iconotext.papers.studies.results import study_grids, study_results
+from iconotext.papers.studies.study import (
     ANSWERS,
     Progress,
     next_pair,
     progress,
+    rater_name,
     shown_images,
-    study_results,
     undo,
     vote,
 )
-from iconotext.papers.studies.results import study_grids
-from iconotext.papers.studies.study import rater_name
 from iconotext.serve.answers import LARGEST, Described
 from iconotext.serve.jobs import Jobs, TheJobs, of_app
 from iconotext.serve.pages import page

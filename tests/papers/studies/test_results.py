@@ -11,8 +11,16 @@ from hypothesis import strategies as st
 
 from iconotext.errors import CorpusError, OutputError, SettingError
 from iconotext.papers.analyses.top_images import Search, best_images, check_same_pairs, chosen_queries
-from iconotext.papers.studies import ANSWERS, create_study, export_votes, next_pair, study_results, vote
-from iconotext.papers.studies.results import OUTCOMES, majority, outcome_of, preference, study_grids
+from iconotext.papers.studies.results import (
+    OUTCOMES,
+    export_votes,
+    majority,
+    outcome_of,
+    preference,
+    study_grids,
+    study_results,
+)
+from iconotext.papers.studies.study import ANSWERS, create_study, next_pair, vote
 from iconotext.papers.studies.study import contenders as contenders_of
 from tests.support.pairs import pair, stand_in
 from tests.support.small_studies import contenders

@@ -13,18 +13,18 @@ from pathlib import Path
 import pytest
 
 from iconotext.errors import IconotextError, OutputError, SettingError, StudyError
-from iconotext.papers.studies import (
+from iconotext.papers.studies.results import study_results
+from iconotext.papers.studies.study import (
     ANSWERS,
     create_study,
     find_studies,
     next_pair,
     progress,
     shown_images,
-    study_results,
+    transaction,
     undo,
     vote,
 )
-from iconotext.papers.studies.study import transaction
 from tests.support.small_studies import contenders, picture, study
 
 

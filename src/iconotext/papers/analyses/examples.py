@@ -54,8 +54,6 @@ def word_weights(stored: StoredModel, sentence: str) -> list[WordWeight]:
     """The words of a sentence that are read, with their weights; ``FeatureError`` if the model has no attention."""
     import torch
 
-    from iconotext.features.word_vectors import words_of
-
     text, settings = _attending(stored), stored.recipe.words
     if text is None or stored.vocabulary is None or settings is None:
         raise FeatureError(

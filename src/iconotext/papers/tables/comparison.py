@@ -1,6 +1,6 @@
 """A reproduced table: the state of its folder, its runs (``Run``), the comparison, and its report.
 
-``Comparison`` holds the requested rows and their outcome, ``TableReport`` the sections to write.
+``Comparison`` holds the requested rows and their outcome.
 """
 
 from __future__ import annotations
@@ -14,12 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from iconotext.encoders.stored_model import METRICS, read_metrics
 from iconotext.errors import OutputError, SettingError
 from iconotext.papers.published import PublishedTable
-from iconotext.papers.tables.rows import (
-    Row,
-    differing,
-    line,
-    of_data,
-)
+from iconotext.papers.tables.rows import Row, differing, line, of_data
 from iconotext.recipe import Recipe
 from iconotext.report.tables import Footnote, Section, report_page
 from iconotext.system.files import write_text
@@ -203,15 +198,6 @@ class Comparison:
         return by_row
 
 
-@dataclass(frozen=True, slots=True)
-class TableReport:
-    """The report of a comparison; without sections, neither ``table.md`` nor ``table.html`` is written."""
-
-    title: str
-    sections: Sequence[Section]
-    facts: Mapping[str, Any]
-
-
 def footnotes(comparisons: Sequence[Comparison]) -> list[Footnote]:
     """A fidelity line for the rows of a table, one for those that differ alike, and why others have no figures."""
     names: dict[tuple[str, ...], list[str]] = {}
@@ -247,16 +233,18 @@ def write_pages(folder: Path, title: str, sections: Sequence[Section]) -> None:
         write_text(folder / PAGE, report_page(title, sections), force=True)
 
 
-def write_report(comparison: Comparison, report: TableReport) -> dict[str, Any]:
+def write_report(
+    comparison: Comparison, title: str, sections: Sequence[Section], facts: Mapping[str, Any]
+) -> dict[str, Any]:
     """Write table, page and ``results.json``, and return the contents of the last."""
     folder = comparison.folder
-    write_pages(folder, report.title, report.sections)
+    write_pages(folder, title, sections)
     everything = {
         "table": comparison.table.name,
         "corpus": str(comparison.corpus),
         "dataset": comparison.dataset,
         "set": list(comparison.overrides),
-        **report.facts,
+        **facts,
         "differs": comparison.differing(),
         "failed": comparison.failed,
         "collapsed": comparison.collapsed,

@@ -4,31 +4,34 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from iconotext.errors import SettingError
-from iconotext.papers.analyses.curves import read_curve, write_curves
 from iconotext.papers.published import PublishedTable
 from iconotext.papers.tables.comparison import (
-    CURVES,
     RESULTS,
     STATE,
     Comparison,
     check_state,
     footnotes,
     model_folder,
-    runs_of,
     write_pages,
 )
 from iconotext.papers.tables.link_sections import agreement_sections, compared_rows
-from iconotext.papers.tables.links import line_names, mean_scores, published_figures, read_scores, scores_by_seed
+from iconotext.papers.tables.links import (
+    draw_curves,
+    line_names,
+    mean_scores,
+    published_figures,
+    read_scores,
+    scores_by_seed,
+)
 from iconotext.papers.tables.results_grid import results_grid
 from iconotext.papers.tables.rows import find_table
 from iconotext.papers.tables.runner import Reproduction, reproduce
 from iconotext.plain_text import did_you_mean, there_are
-from iconotext.report.tables import Drawing, Section, footnoted
+from iconotext.report.tables import Section, footnoted
 from iconotext.system.files import write_text
 from iconotext.train.log import LOG
 
@@ -115,16 +118,14 @@ def _report(comparisons: Sequence[Comparison], folder: Path) -> tuple[list[Secti
 
 def _curves(comparisons: Sequence[Comparison], folder: Path) -> list[Section]:
     """Draw Fig. S1: a panel for each corpus, of AP or, if it was not trained, of the first trained row."""
-    curves, names = [], set()
+    models, names = [], set()
     for comparison in comparisons:
         first = compared_rows(comparison).get("AP")
-        rows = sorted((row for row in comparison.rows if row.recipe), key=lambda row: row is not first)
-        runs = [runs_of(row, 1)[0] for row in rows]
-        run = next((run for run in runs if (model_folder(comparison.folder, run.key) / LOG).is_file()), None)
-        if run is not None:
-            names.add(run.row.name)
-            curves.append(replace(read_curve(model_folder(comparison.folder, run.key)), name=comparison.label))
-    if not curves:
-        return []
-    write_curves(curves, folder / CURVES, force=True)
-    return [Drawing(CURVES, f"Objective and AUC on the validation documents by epoch: {', '.join(sorted(names))}")]
+        for row in sorted((row for row in comparison.rows if row.recipe), key=lambda row: row is not first):
+            model = model_folder(comparison.folder, row.key)
+            if (model / LOG).is_file():
+                models.append((comparison.label, model))
+                names.add(row.name)
+                break
+    caption = f"Objective and AUC on the validation documents by epoch: {', '.join(sorted(names))}"
+    return draw_curves(models, folder, caption)

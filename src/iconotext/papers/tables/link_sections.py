@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from iconotext.evaluate.results import Evaluation
     from iconotext.recipe import Recipe
     from iconotext.train.prepared import Prepared
     from iconotext.types import FloatMatrix

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,13 +17,13 @@ from iconotext.encoders.stored_model import METRICS, load_model, read_metrics
 from iconotext.errors import CorpusError, FeatureError
 from iconotext.evaluate.metrics import LINK_METRICS
 from iconotext.evaluate.results import Evaluation, Results, Scored, evaluate, read_results, write_results
+from iconotext.papers.analyses.curves import read_curve, write_curves
 from iconotext.papers.analyses.seeds import over_seeds
 from iconotext.papers.tables.comparison import (
     CURVES,
     VALIDATION_K,
     Comparison,
     Notify,
-    TableReport,
     about_results,
     model_folder,
     results_path,
@@ -35,7 +35,6 @@ from iconotext.papers.tables.results_grid import compare_rows, losses_grid, resu
 from iconotext.papers.tables.rows import DETECTION, RANDOM, Row
 from iconotext.report.tables import Drawing, Section
 from iconotext.train.log import LOG
-from iconotext.train.prepared import Prepared
 from iconotext.train.summary import describe_shares
 
 if TYPE_CHECKING:
@@ -164,8 +163,12 @@ def _test_loss(stored: StoredModel, prepared: Prepared) -> float:
     return validate(stored.model.to(device), prepared, stored.recipe, device, "test").loss
 
 
-def report(comparison: Comparison) -> TableReport:
-    """Make the table, differences, training curves, and the sections beside the table."""
+def report(comparison: Comparison) -> tuple[str, list[Section], dict[str, Any]]:
+    """Make the table, differences, training curves, and the sections beside the table.
+
+    Returns:
+        Title, sections, and entries of ``results.json``.
+    """
     table, scores = comparison.table, read_scores(comparison)
     means, by_seed = mean_scores(scores), scores_by_seed(comparison, scores)
     facts: dict[str, Any] = {}
@@ -204,7 +207,12 @@ def report(comparison: Comparison) -> TableReport:
         grid = losses_grid(measured, losses, published, title=title, notes=notes)
     else:
         grid = results_grid(measured, published, title=title, notes=notes)
-    return TableReport(title, [grid, *sections, *_curves(comparison)], facts)
+    runs = [run for row in comparison.rows for run in runs_of(row, comparison.seeds)]
+    models = [
+        (run_title(run.row, run.seed, comparison.seeds), model_folder(comparison.folder, run.key)) for run in runs
+    ]
+    caption = "Objective and AUC on the validation documents by epoch"
+    return title, [grid, *sections, *draw_curves(models, comparison.folder, caption)], facts
 
 
 def mean_scores(scores: Scores) -> dict[str, Evaluation]:
@@ -296,20 +304,13 @@ def _training(model: Path) -> dict[str, Any]:
     return {name: metrics[name] for name in ("best_epoch", "epochs", "validation_loss")} | {"seconds": seconds}
 
 
-def _curves(comparison: Comparison) -> list[Section]:
-    """Draw the training curves of the trained models."""
-    from iconotext.papers.analyses.curves import read_curve, write_curves
-
-    curves = []
-    for row in comparison.rows:
-        for run in runs_of(row, comparison.seeds):
-            model = model_folder(comparison.folder, run.key)
-            if (model / LOG).is_file():
-                curves.append(replace(read_curve(model), name=run_title(row, run.seed, comparison.seeds)))
+def draw_curves(models: Iterable[tuple[str, Path]], folder: Path, caption: str) -> list[Section]:
+    """Draw the training curves of those of the named models that were trained."""
+    curves = [replace(read_curve(model), name=name) for name, model in models if (model / LOG).is_file()]
     if not curves:
         return []
-    write_curves(curves, comparison.folder / CURVES, force=True)
-    return [Drawing(CURVES, "Objective and AUC on the validation documents by epoch")]
+    write_curves(curves, folder / CURVES, force=True)
+    return [Drawing(CURVES, caption)]
 
 
 def _notes(comparison: Comparison, means: Mapping[str, Evaluation], scores: Scores) -> list[str]:

@@ -22,7 +22,7 @@ from iconotext.evaluate.retrieval import Draw, Ranks
 from iconotext.evaluate.statistics import RESAMPLINGS, interval_ends, resampled_counts
 from iconotext.papers.analyses.seeds import resampled_seeds
 from iconotext.papers.published import published_cells, published_facts
-from iconotext.papers.tables.comparison import Comparison, TableReport, model_folder, results_path, runs_of
+from iconotext.papers.tables.comparison import Comparison, model_folder, results_path, runs_of
 from iconotext.papers.tables.rows import Row
 from iconotext.plain_text import counted
 from iconotext.relations import CITE, CLUE
@@ -541,8 +541,12 @@ def read_scores(path: Path, model: Path) -> dict[str, Any] | None:
     return stored if stored.get("weights") == _digest(model) and "ranks" in stored else None
 
 
-def report(comparison: Comparison) -> TableReport:
-    """Make Table 4 or 5, Figure 5, Tables 7 and 8, as far as there are models; or Figure 8."""
+def report(comparison: Comparison) -> tuple[str, list[Section], dict[str, Any]]:
+    """Make Table 4 or 5, Figure 5, Tables 7 and 8, as far as there are models; or Figure 8.
+
+    Returns:
+        Title, sections (none without models), and entries of ``results.json``.
+    """
     scores = _read(comparison)
     dataset = comparison.dataset
     rows = {
@@ -558,7 +562,7 @@ def report(comparison: Comparison) -> TableReport:
         names = [row.name for row in comparison.shown] if comparison.requested else None
         sections = retrieval_sections(scores, differences, dataset, comparison.reference, comparison.folder, names)
     sections += [Note(note) for note in comparison.table.notes if scores]
-    return TableReport(f"{comparison.table.paper}, and {comparison.corpus.name}", sections, facts)
+    return f"{comparison.table.paper}, and {comparison.corpus.name}", sections, facts
 
 
 def data_set(relations: Iterable[str]) -> str | None:

@@ -33,13 +33,7 @@ from iconotext.papers.tables.comparison import (
     write_report,
 )
 from iconotext.papers.tables.links import score_baselines
-from iconotext.papers.tables.rows import (
-    Row,
-    chosen_rows,
-    find_table,
-    is_by_relation,
-    table_rows,
-)
+from iconotext.papers.tables.rows import Row, chosen_rows, find_table, is_by_relation, table_rows
 from iconotext.recipe import FeatureSettings, Recipe, dump_recipe
 from iconotext.recipe.encoders import GRUSettings, NetworkSettings, ProjectionSettings
 from iconotext.report.tables import Section, footnoted
@@ -115,11 +109,6 @@ class Watch(Protocol):
 
     def ended(self, key: str, problem: str | None) -> None:
         """Called when the job is done, or with the problem that ended it."""
-
-
-def default_jobs() -> int:
-    """Return the number of jobs at a time: half as many as there are cores."""
-    return max(1, usable_cores() // 2)
 
 
 def run_jobs(
@@ -316,7 +305,8 @@ def reproduce(
         )
         problems = score_baselines(chosen, prepared, corpus, first.recipe, folder, notify)
         to_do = _to_do(comparison, chosen, arrays)
-        failed = run_jobs(to_do, work, processes=jobs or default_jobs(), logs=folder / "logs", watch=watch)
+        processes = jobs or max(1, usable_cores() // 2)
+        failed = run_jobs(to_do, work, processes=processes, logs=folder / "logs", watch=watch)
         return _reported(replace(comparison, failed=failed, problems=problems))
 
 
@@ -420,7 +410,8 @@ def _reported(comparison: Comparison) -> Reproduction:
     runs = [run for row in comparison.rows for run in runs_of(row, comparison.seeds)]
     collapsed = {run.key: collapse for run in runs if (collapse := collapse_of(comparison.folder, run.key)) is not None}
     comparison = replace(comparison, collapsed=collapsed)
-    report = links.report(comparison) if comparison.table.kind == "links" else retrieval.report(comparison)
-    report = replace(report, sections=footnoted(report.sections, footnotes([comparison])))
-    written = write_report(comparison, report)
-    return Reproduction(comparison.folder, report.sections, written, comparison.failed, comparison)
+    report = links.report if comparison.table.kind == "links" else retrieval.report
+    title, sections, facts = report(comparison)
+    sections = footnoted(sections, footnotes([comparison]))
+    written = write_report(comparison, title, sections, facts)
+    return Reproduction(comparison.folder, sections, written, comparison.failed, comparison)
