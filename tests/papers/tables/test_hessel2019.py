@@ -39,34 +39,6 @@ def test_every_published_row_has_its_own_key_and_recipe(table):
         assert row.recipe.name == row.key
 
 
-# Similarity, k and negatives of each row by hand, from §3 and §4 of the paper and §3 of the supplement.
-@pytest.mark.parametrize(
-    ("table", "b", "tokens"),
-    [("2", 10, 20), ("3", 10, 50), ("S1", 20, 20), ("S2", 30, 20), ("S3", 20, 50), ("S4", 30, 50)],
-)
-def test_rows_are_trained_as_the_paper_says(table, b, tokens):
-    kinds = {"NoStruct": "single-pair", "DC": "dense", "TK": "top-k", "AP": "assignment"}
-    for row in table_rows(table)[2:]:
-        recipe = row.recipe
-        assert recipe is not None
-        hard = "hard" in row.name if table.startswith("S") else row.name != "NoStruct"
-        assert recipe.similarity.kind == kinds[row.name.split(" ")[0]]
-        assert recipe.similarity.k == ("half" if "½k" in row.name else "min")
-        if recipe.similarity.kind == "assignment":  # both readings of the paper's ≤, each under its name
-            assert recipe.similarity.links == ("at-most" if row.name.endswith("(at most k)") else "exactly")
-        assert (recipe.objective.kind, recipe.objective.margin, recipe.objective.mean_epochs) == ("hinge", 0.2, 0)
-        assert recipe.objective.negatives == ("hardest" if hard else "mean")
-        batch = 11 if "batch of 11" in row.name else b + 1
-        assert (recipe.objective.b, recipe.training.batch) == (b, batch)
-        assert (recipe.text.kind, recipe.text.word_dim, recipe.text.max_tokens) == ("gru", 300, tokens)
-        assert (recipe.text.dropout, recipe.image.dropout, recipe.dim) == (0.4, 0.4, 1024)
-        assert (recipe.text.dropout_at, recipe.image.dropout_at) == ("output", "output")
-        training = recipe.training
-        assert (training.epochs, training.learning_rate, training.weight_decay) == (50, 1e-4, 0)
-        assert (training.schedule, training.patience, training.factor) == ("plateau", 3, 5)
-        assert (training.warmup, training.average, recipe.objective.remedy_epochs) == (0, 1, 0)
-
-
 def test_settings_for_all_rows():
     rows = table_rows("3", ["training.learning_rate=1e-3", "text.max_tokens=30", "training.batch=32", "dim=64"])
     for row in rows[2:]:
@@ -82,29 +54,22 @@ def test_a_sentence_encoder_without_words_has_no_number_of_words(table):
         table_rows(table, ["features.text=minilm", "text.kind=projection", "text.max_tokens=50"])
 
 
+@pytest.mark.parametrize("table", ["2", "li2021/2"])
 @pytest.mark.parametrize("setting", ["mean_epochs", "remedy_epochs"])
-def test_mean_epochs_are_for_rows_with_hard_negatives(setting):
-    rows = {row.key: row.recipe for row in table_rows("2", [f"objective.{setting}=3"]) if row.recipe}
-    assert getattr(rows["nostruct"].objective, setting) == 0
-    assert {getattr(recipe.objective, setting) for key, recipe in rows.items() if key != "nostruct"} == {3}
+def test_mean_epochs_are_for_rows_with_hard_negatives(table, setting):
+    rows = [row.recipe.objective for row in table_rows(table, [f"objective.{setting}=3"]) if row.recipe]
+    assert [getattr(row, setting) for row in rows] == [3 if row.negatives == "hardest" else 0 for row in rows]
+    assert {row.negatives for row in rows} == {"hardest", "mean"}
 
 
-def test_both_readings_of_at_most_k_are_rows_of_the_papers_tables():
-    for table in ("2", "3"):
-        links = {row.key: row.recipe.similarity.links for row in table_rows(table) if row.key.startswith("assignment")}
-        assert links == {
-            "assignment": "exactly",
-            "assignment-half": "exactly",
-            "assignment-at-most": "at-most",
-            "assignment-half-at-most": "at-most",
-        }
-        assert not TABLES[table].published["AP (at most k)"]  # the paper's figures are those of the code
+def test_the_papers_figures_are_those_of_its_code_which_links_exactly_k():
+    assert not any(TABLES[table].published["AP (at most k)"] for table in ("2", "3"))
 
 
-@pytest.mark.parametrize("key", TABLES["2"].varied)
-def test_what_the_table_compares_cannot_be_set(key):
-    with pytest.raises(SettingError, match=f"{key}: each row of table 2 has its own"):
-        table_rows("2", [f" {key} =half"])
+@pytest.mark.parametrize(("table", "key"), [(name, key) for name in ("2", "li2021/3") for key in TABLES[name].varied])
+def test_what_a_table_compares_cannot_be_set_for_all(table, key):
+    with pytest.raises(SettingError, match=f"{key}: each row of table {table} has its own"):
+        table_rows(table, [f" {key} =half"])
 
 
 @pytest.mark.parametrize(
