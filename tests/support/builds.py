@@ -9,34 +9,30 @@ from typing import Any
 
 import pytest
 
-from iconotext.corpus.builders.run import Build, BuildReport, build_corpus, dropped_path, report_path
+from iconotext import Document, read_corpus
+from iconotext.corpus.builders.run import BuildReport, build_corpus, dropped_path, report_path
 
 
 def rows_of_build(
     data_set: Any, settings: Any, output: Path, **options: Any
 ) -> tuple[list[dict[str, Any]], BuildReport, list[tuple[str, ...]]]:
     """Build with a module of ``papers.datasets``: rows, report, and what was left out, as (rule, item)."""
-    name = data_set.__name__.rpartition(".")[2]
-    report = build_corpus(name, data_set.documents, settings, output, force=True, **options)
+    _, report, dropped = documents_of_build(data_set.documents, settings, output, force=True, **options)
     rows = [json.loads(line) for line in output.read_text("utf-8").splitlines()]
+    return rows, report, [line[:2] for line in dropped]
+
+
+def documents_of_build(
+    documents: Callable[..., Iterator[Any]], settings: Any, output: Path, **options: Any
+) -> tuple[list[Document], BuildReport, list[tuple[str, ...]]]:
+    """Build: documents, report, and what was left out, as (rule, item, reason)."""
+    report = build_corpus("x", documents, settings, output, **options)
     lines = dropped_path(output).read_text("utf-8").splitlines()[1:]
-    return rows, report, [tuple(line.split("\t")[:2]) for line in lines]
+    return list(read_corpus(output)), report, [tuple(line.split("\t")) for line in lines]
 
 
-def noting(documents: Callable[..., Iterator[Any]], left_out: list[tuple[str, ...]]) -> Callable[..., Iterator[Any]]:
-    """A function that makes documents, and notes what it leaves out: rule, item, reason."""
-
-    def noted(build: Build, settings: Any) -> Iterator[Any]:
-        listener = build.report.listener
-
-        def note(*words: str) -> None:
-            left_out.append(words)
-            listener(*words)
-
-        build.report.listener = note
-        yield from documents(build, settings)
-
-    return noted
+def counts(report: BuildReport) -> dict[str, int]:
+    return {count.name: count.number for count in report.counts}
 
 
 def same_for_workers(build: Callable[..., object], folder: Path) -> None:

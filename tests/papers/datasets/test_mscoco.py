@@ -15,16 +15,13 @@ from iconotext.corpus.builders.run import build_corpus
 from iconotext.corpus.store import read_corpus
 from iconotext.errors import CorpusError
 from iconotext.papers.datasets import mscoco
+from tests.support.builds import counts
 from tests.support.coco import coco, photograph, write_annotations
 
 
 def built(output, source, *, workers=1, **wanted):
     settings = mscoco.Settings(source=source, **wanted)
     return build_corpus("mscoco", mscoco.documents, settings, output, workers=workers, force=True)
-
-
-def counts(report):
-    return {count.name: count.number for count in report.counts}
 
 
 def number(image):

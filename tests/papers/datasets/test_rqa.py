@@ -11,30 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iconotext import read_corpus
-from iconotext.corpus.builders.run import build_corpus, dropped_path, report_path
+from iconotext.corpus.builders.run import dropped_path, report_path
 from iconotext.corpus.split import Shares, share_out
 from iconotext.errors import CorpusError
 from iconotext.papers.datasets.rqa import Settings, documents
-from tests.support.builds import noting
+from tests.support.builds import counts, documents_of_build
 from tests.support.recipeqa import files, names_in, pictures, question, recipe, step
-
-DROPPED: dict[Path, list[tuple[str, ...]]] = {}
-"""What the builds of this module left out, by output: rule, item, reason."""
 
 HELD_OUT = Settings.model_fields["validation"].default
 
 
 def build(source, output, *, workers=1, **given):
-    """The documents and the report of a build."""
-    DROPPED[output] = []
     settings = Settings(**{"source": source, "validation": 0, **given})
-    report = build_corpus("rqa", noting(documents, DROPPED[output]), settings, output, workers=workers)
-    return list(read_corpus(output)), report
-
-
-def counts(report):
-    return {count.name: count.number for count in report.counts}
+    return documents_of_build(documents, settings, output, workers=workers)
 
 
 def test_recipes_become_documents(tmp_path):
@@ -50,7 +39,7 @@ def test_recipes_become_documents(tmp_path):
     source = files(tmp_path / "recipeqa", [cake, cake], [pie])
     pictures(source / "images/images-qa/train/images-qa", *names_in(cake))
     pictures(source / "images/images-qa/val/images-qa", *names_in(pie))
-    documents, report = build(source, tmp_path / "out/rqa.jsonl")
+    documents, report, dropped = build(source, tmp_path / "out/rqa.jsonl")
     first, second = documents
     assert (first.id, first.split) == ("crème-cake", "train")
     assert [each.text for each in first.sentences] == ["Ingredients: 2 eggs & 1 cup", "Mix Mix it.", "Step 2: Bake"]
@@ -64,7 +53,7 @@ def test_recipes_become_documents(tmp_path):
     assert (second.id, second.split) == ("pie", "test")
     assert [each.text for each in second.sentences] == ["Eat", "It."]  # the empty step took its picture with it
     assert second.links == ((0, 0), (1, 1))
-    assert DROPPED[tmp_path / "out/rqa.jsonl"] == []
+    assert dropped == []
     assert counts(report) == {
         "train.json: questions": 2,
         "train.json: different recipes": 1,
@@ -114,9 +103,9 @@ def test_the_rules_in_their_order(tmp_path):
         ],
     )
     pictures(source / "images", "good_0_0.jpg", "good_1_0.jpg", "u_1_0.jpg", "o_0_0.jpg", "s_0_0.jpg", "s_0_1.jpg")
-    documents, report = build(source, tmp_path / "rqa.jsonl")
+    documents, report, dropped = build(source, tmp_path / "rqa.jsonl")
     assert [document.id for document in documents] == ["good"]
-    assert [(rule, item) for rule, item, _ in DROPPED[tmp_path / "rqa.jsonl"]] == [
+    assert [(rule, item) for rule, item, _ in dropped] == [
         ("no image of a step with text", "textless"),
         ("no image of a step with text", "unlinked"),
         ("fewer than 2 images", "one-picture"),
@@ -137,16 +126,16 @@ def test_missing_and_broken_pictures_are_left_out(tmp_path):
     pictures(source / "images", *names_in(three, two))
     (source / "images/three_0_0.jpg").unlink()
     (source / "images/two_1_0.jpg").write_bytes(b"<html>gone</html>")
-    documents, _ = build(source, tmp_path / "rqa.jsonl")
+    documents, _, dropped = build(source, tmp_path / "rqa.jsonl")
     (document,) = documents
     assert [image.source.rpartition("/")[2] for image in document.images] == ["three_1_0.jpg", "three_2_0.jpg"]
     assert len(document.sentences) == 3
     assert document.links == ((1, 0), (2, 1))
-    missing, broken, dropped = DROPPED[tmp_path / "rqa.jsonl"]
+    missing, broken, few = dropped
     assert missing == ("picture that cannot be used", "three_0_0.jpg", "not found")
     assert broken[:2] == ("picture that cannot be used", "two_1_0.jpg")
-    assert dropped == ("fewer than 2 images", "two", "training part")
-    documents, _ = build(source, tmp_path / "unverified.jsonl", verify=False)
+    assert few == ("fewer than 2 images", "two", "training part")
+    documents, _, _ = build(source, tmp_path / "unverified.jsonl", verify=False)
     assert [document.id for document in documents] == ["three", "two"]
 
 
@@ -159,7 +148,7 @@ def test_the_richest_context_of_a_recipe_counts(tmp_path):
     told = question("pie", step(0, "", "a", "p_0.jpg"), step(1, "", "b", "p_3.jpg"))
     source = files(tmp_path / "recipeqa", [titles, many, shown, both, told, later])
     pictures(source / "images", "c_0.jpg", "c_1.jpg", *(f"p_{i}.jpg" for i in range(4)))
-    documents, report = build(source, tmp_path / "rqa.jsonl")
+    documents, report, _ = build(source, tmp_path / "rqa.jsonl")
     assert [(document.id, document.sentences[0].text) for document in documents] == [("cake", "Mix a"), ("pie", "a")]
     assert counts(report)["train.json: recipes whose contexts differ"] == 2
     assert counts(report)["train.json: questions"] == 6
@@ -180,13 +169,12 @@ def test_broken_questions_are_told_and_the_others_used(tmp_path):
     ]
     source = files(tmp_path / "recipeqa", [*broken, recipe(42, steps=3), question("y", good | {"images": None})])
     pictures(source, "42_0_0.jpg", "42_1_0.jpg", "42_2_0.jpg")
-    documents, report = build(source, tmp_path / "rqa.jsonl")
+    documents, report, dropped = build(source, tmp_path / "rqa.jsonl")
     assert [document.id for document in documents] == ["42"]
-    found = DROPPED[tmp_path / "rqa.jsonl"]
-    assert [item for rule, item, _ in found if rule == "question that cannot be read"] == [
+    assert [item for rule, item, _ in dropped if rule == "question that cannot be read"] == [
         f"train.json, question {i}" for i in range(len(broken))
     ]
-    assert found[4][2] == "step 0 is not an object"
+    assert dropped[4][2] == "step 0 is not an object"
     assert counts(report)["train.json: questions"] == 11
 
 
@@ -210,12 +198,12 @@ def test_names_of_pictures_as_they_occur(tmp_path):
     )
     source = files(tmp_path / "recipeqa", [odd, other])
     pictures(source, "images/odd-_easy__0_0.jpg", "images/train/odd_2.jpg")
-    documents, report = build(source, tmp_path / "rqa.jsonl")
+    documents, report, dropped = build(source, tmp_path / "rqa.jsonl")
     assert [[image.source for image in document.images] for document in documents] == [
         ["recipeqa/images/odd-_easy__0_0.jpg", "recipeqa/images/train/odd_2.jpg"]
     ] * 2
     assert counts(report)["different images"] == 2
-    assert {item for _, item, _ in DROPPED[tmp_path / "rqa.jsonl"]} == {"../../odd_1_0.jpg", "x" * 300, "\0"}
+    assert {item for _, item, _ in dropped} == {"../../odd_1_0.jpg", "x" * 300, ""}  # "\0" is not written
 
 
 def test_names_alone_where_they_are_asked_for(tmp_path):
@@ -224,7 +212,7 @@ def test_names_alone_where_they_are_asked_for(tmp_path):
         CorpusError, match=r"none of the 2 pictures .* as cake_0_0.jpg: .*hucvl.*images=.*pictures=names"
     ):
         build(source, tmp_path / "rqa.jsonl")
-    documents, report = build(source, tmp_path / "rqa.jsonl", pictures="names")
+    documents, report, _ = build(source, tmp_path / "rqa.jsonl", pictures="names")
     assert [image.source for image in documents[0].images] == ["recipeqa:cake_0_0.jpg", "recipeqa:cake_1_0.jpg"]
     assert "pictures that are there" not in counts(report)
 
@@ -234,7 +222,7 @@ def test_pictures_in_another_folder(tmp_path):
         tmp_path / "recipeqa/json", [recipe("cake")], names=("recipeqa36k_train.json", "recipeqa36k_val.json")
     )
     pictures(tmp_path / "elsewhere", "a/cake_0_0.jpg", "b/cake_1_0.jpg")
-    documents, _ = build(tmp_path / "recipeqa", tmp_path / "rqa.jsonl", images=tmp_path / "elsewhere")
+    documents, _, _ = build(tmp_path / "recipeqa", tmp_path / "rqa.jsonl", images=tmp_path / "elsewhere")
     assert [image.source for image in documents[0].images] == ["elsewhere/a/cake_0_0.jpg", "elsewhere/b/cake_1_0.jpg"]
     with pytest.raises(CorpusError, match="not a folder"):
         build(source, tmp_path / "other.jsonl", images=tmp_path / "gone")
@@ -243,7 +231,7 @@ def test_pictures_in_another_folder(tmp_path):
 def test_a_recipe_of_both_parts_keeps_both_documents(tmp_path):
     source = files(tmp_path / "recipeqa", [recipe("cake")], [recipe("cake"), recipe("pie")])
     pictures(source, *names_in(recipe("cake"), recipe("pie")))
-    documents, report = build(source, tmp_path / "rqa.jsonl")
+    documents, report, _ = build(source, tmp_path / "rqa.jsonl")
     assert [(document.id, document.split) for document in documents] == [
         ("cake", "train"), ("cake#2", "test"), ("pie", "test"),
     ]  # fmt: skip
@@ -281,7 +269,7 @@ def test_recipes_are_reserved_at_random(tmp_path):
     source = files(tmp_path / "recipeqa", questions, [recipe("v")])
     chosen = {}
     for seed in (0, 1):
-        documents, _ = build(source, tmp_path / f"{seed}.jsonl", pictures="names", validation=HELD_OUT, seed=seed)
+        documents, _, _ = build(source, tmp_path / f"{seed}.jsonl", pictures="names", validation=HELD_OUT, seed=seed)
         assert [document.id for document in documents] == [f"r{i}" for i in range(40)] + ["v"]
         assert Counter(document.split for document in documents) == {"train": 35, "validation": 5, "test": 1}
         chosen[seed] = {document.id for document in documents if document.split == "validation"}
@@ -334,7 +322,7 @@ def test_against_a_slow_oracle(tmp_path_factory, training, validation):
         with pytest.raises(CorpusError):
             build(source, folder / "rqa.jsonl")
         return
-    documents, _ = build(source, folder / "rqa.jsonl")
+    documents, _, _ = build(source, folder / "rqa.jsonl")
     found: dict[str, dict[str, Any]] = {"train": {}, "test": {}}
     for document in documents:
         names = [image.source.rpartition("/")[2] for image in document.images]

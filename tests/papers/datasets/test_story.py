@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iconotext import read_corpus
-from iconotext.corpus.builders.run import build_corpus, dropped_path, report_path
 from iconotext.errors import CorpusError
 from iconotext.papers.datasets import HESSEL_2019
 from iconotext.papers.datasets.vist import Part, draw_distractors, join_captions, join_sentences
-from tests.support.builds import noting
+from tests.support.builds import counts, documents_of_build
 from tests.support.stories import (
     DII_FILE,
     FIVE,
@@ -32,26 +29,16 @@ from tests.support.stories import (
 
 story_dii, story_sis, dii_stress = HESSEL_2019[1:4]
 
-DROPPED: dict[Path, list[tuple[str, ...]]] = {}
-"""What the builds of this module left out, by output: rule, item, reason."""
-
 
 def build(data_set, source, output, *, workers=1, **given):
-    """The documents and the report of a build."""
     settings, documents = data_set.load()
-    DROPPED[output] = []
     values = settings(**{"source": source, "text": "original_text", **given})
-    report = build_corpus("story", noting(documents, DROPPED[output]), values, output, workers=workers)
-    return list(read_corpus(output)), report
+    return documents_of_build(documents, values, output, workers=workers)
 
 
 def test_names_are_anonymised_as_in_the_papers_figure():
     for data_set in (story_dii, story_sis):
         assert data_set.load()[0](source="s").text == "text"  # Figure 2: "[male] and [male] went to a fair"
-
-
-def counts(report):
-    return {count.name: count.number for count in report.counts}
 
 
 @pytest.fixture
@@ -73,7 +60,7 @@ def source(tmp_path):
 
 
 def test_a_story_becomes_a_document(source, tmp_path):
-    documents, report = build(story_dii, source, tmp_path / "out/dii.jsonl")
+    documents, report, dropped = build(story_dii, source, tmp_path / "out/dii.jsonl")
     assert [document.id for document in documents] == ["dii-a-1", "dii-a-2", "dii-a-3", "dii-b-1", "dii-c-1"]
     assert [document.split for document in documents] == ["train"] * 3 + ["validation", "test"]
     second = documents[1]
@@ -108,7 +95,7 @@ def test_a_story_becomes_a_document(source, tmp_path):
     assert published["documents: train"] == (22_000, 1000)
     assert published["different images"] == (47_000, 1000)
     assert published["links per 100 possible links"] == (20, 1)
-    assert DROPPED[tmp_path / "out/dii.jsonl"] == []
+    assert dropped == []
 
 
 def test_any_missing_or_broken_photograph_drops_the_story(source, tmp_path):
@@ -116,26 +103,26 @@ def test_any_missing_or_broken_photograph_drops_the_story(source, tmp_path):
     (source / "images/val/25.jpg").unlink()
     whole = (source / "images/test/33.jpg").read_bytes()
     (source / "images/test/33.jpg").write_bytes(whole[: len(whole) // 2])
-    documents, report = build(story_dii, source, tmp_path / "dii.jsonl")
+    documents, report, dropped = build(story_dii, source, tmp_path / "dii.jsonl")
     assert {document.id for document in documents} == {"dii-a-1", "dii-a-2", "dii-a-3"}
-    missing, broken = DROPPED[tmp_path / "dii.jsonl"]
+    missing, broken = dropped
     assert missing == ("story with a missing photograph", "dii-b-1", "22: not found; 25: not found")
     assert broken[:2] == ("story with a photograph that cannot be read", "dii-c-1")
     assert broken[2].startswith("33: ")
     assert counts(report)["photographs that are there"] == 13
-    documents, _ = build(story_dii, source, tmp_path / "unverified.jsonl", verify=False)
+    documents, _, _ = build(story_dii, source, tmp_path / "unverified.jsonl", verify=False)
     assert {document.id for document in documents} == {"dii-a-1", "dii-a-2", "dii-a-3", "dii-c-1"}
 
 
 def test_the_text_in_tokens_can_be_had(source, tmp_path):
-    documents, _ = build(story_dii, source, tmp_path / "dii.jsonl", text="text")
+    documents, _, _ = build(story_dii, source, tmp_path / "dii.jsonl", text="text")
     assert documents[0].sentences[0].text == "version 1 of 11 ."
 
 
 def test_photographs_elsewhere_and_files_beside_each_other(tmp_path):
     vist(tmp_path / "json", DII_FILE, described("a", FIVE))
     photos(tmp_path / "pictures/deep", *FIVE)
-    documents, _ = build(story_dii, tmp_path / "json", tmp_path / "dii.jsonl", images=tmp_path / "pictures")
+    documents, _, _ = build(story_dii, tmp_path / "json", tmp_path / "dii.jsonl", images=tmp_path / "pictures")
     assert documents[0].images[0].source == "pictures/deep/11.jpg"
 
 
@@ -156,16 +143,15 @@ def test_broken_annotations_are_told_and_the_others_used(tmp_path):
     loose = [annotation[0] | {"photo_order_in_story": str(i)} for i, annotation in enumerate(described(7, OTHERS))]
     vist(tmp_path / "VIST", DII_FILE, [*broken, *described("a", FIVE), *loose])
     photos(tmp_path / "VIST", *FIVE, *OTHERS)
-    documents, _ = build(story_dii, tmp_path / "VIST", tmp_path / "dii.jsonl")
+    documents, _, dropped = build(story_dii, tmp_path / "VIST", tmp_path / "dii.jsonl")
     assert [document.id for document in documents] == ["dii-a-1", "dii-7-1"]
-    found = DROPPED[tmp_path / "dii.jsonl"]
-    assert [(rule, item.removeprefix("train.description-in-isolation.json, ")) for rule, item, _ in found] == [
+    assert [(rule, item.removeprefix("train.description-in-isolation.json, ")) for rule, item, _ in dropped] == [
         *(("annotation that cannot be read", f"annotation {i}") for i in range(9)),
         ("caption without a place in a story", "photograph 11"),
         ("story that is not whole", "dii-z-1"),
     ]
-    assert found[8][2] == "original_text is no text"
-    assert found[10][2] == "1 of 5 captions"
+    assert dropped[8][2] == "original_text is no text"
+    assert dropped[10][2] == "1 of 5 captions"
 
 
 def test_hostile_texts_and_ids(tmp_path):
@@ -176,10 +162,10 @@ def test_hostile_texts_and_ids(tmp_path):
     ]
     vist(tmp_path / "VIST", DII_FILE, annotations)
     photos(tmp_path / "VIST", *FIVE)
-    documents, _ = build(story_dii, tmp_path / "VIST", tmp_path / "dii.jsonl")
+    documents, _, dropped = build(story_dii, tmp_path / "VIST", tmp_path / "dii.jsonl")
     assert [document.id for document in documents] == ["dii-ü-1"]
     assert documents[0].sentences[1].text == "Ein <b> Bild ? 1"
-    found = {rule: (item, reason) for rule, item, reason in DROPPED[tmp_path / "dii.jsonl"]}
+    found = {rule: (item, reason) for rule, item, reason in dropped}
     assert found["story with an empty sentence"] == ("dii-b-1", "about 13, 14")
 
 
@@ -196,7 +182,7 @@ def test_stories_in_sequence(tmp_path):
     ]  # fmt: skip
     vist(tmp_path / "VIST", SIS_FILE, annotations, told("c", FIVE, "100"), albums=[("a", "Fair")])
     photos(tmp_path / "VIST/images/train", *FIVE)
-    documents, report = build(story_sis, tmp_path / "VIST", tmp_path / "sis.jsonl")
+    documents, report, dropped = build(story_sis, tmp_path / "VIST", tmp_path / "sis.jsonl")
     assert [document.id for document in documents] == ["sis-100", "sis-101"]
     assert [image.source.rpartition("/")[2] for image in documents[0].images] == [
         "15.jpg", "11.jpg", "12.jpg", "13.jpg", "14.jpg",
@@ -205,7 +191,7 @@ def test_stories_in_sequence(tmp_path):
     assert documents[0].meta == {"album_id": "a", "story_id": "100", "title": "Fair"}
     assert documents[1].images[0].source == documents[1].images[1].source
     assert counts(report)["documents that show a photograph twice"] == 1
-    rules = Counter((rule, item) for rule, item, _ in DROPPED[tmp_path / "sis.jsonl"])
+    rules = Counter((rule, item) for rule, item, _ in dropped)
     assert rules == {
         ("story that is not whole", "sis-102"): 1,
         ("story with two sentences at one place", "sis-103"): 1,
@@ -362,8 +348,8 @@ def many(folder, albums=12, versions=2):
 
 def test_stress_documents_keep_the_rule(tmp_path):
     source = many(tmp_path / "VIST")
-    plain, _ = build(story_dii, source, tmp_path / "dii.jsonl")
-    stress, report = build(dii_stress, source, tmp_path / "stress.jsonl")
+    plain, _, _ = build(story_dii, source, tmp_path / "dii.jsonl")
+    stress, report, _ = build(dii_stress, source, tmp_path / "stress.jsonl")
     assert [document.id for document in stress] == [document.id for document in plain]
     owner = {s.text: (d.split, d.images[i].source) for d in plain for i, s in enumerate(d.sentences)}
     orders = set()
@@ -392,7 +378,7 @@ def test_stress_documents_keep_the_rule(tmp_path):
 def test_dropped_stories_give_no_distractors(tmp_path):
     source = many(tmp_path / "VIST", albums=3)
     (source / "images/000.jpg").unlink()
-    documents, _ = build(dii_stress, source, tmp_path / "s.jsonl", distractors=10)
+    documents, _, _ = build(dii_stress, source, tmp_path / "s.jsonl", distractors=10)
     gone = {f"Version {version} of 00{i}." for version in (1, 2) for i in range(5)}
     for document in documents:
         assert not gone & {sentence.text for sentence in document.sentences}
@@ -403,7 +389,7 @@ def test_too_few_captions_are_told(tmp_path):
     source = many(tmp_path / "VIST", albums=2)
     with pytest.raises(CorpusError, match=r"dii-0-1: 45 captions .* are needed, and there are 10.*distractors=10"):
         build(dii_stress, source, tmp_path / "s.jsonl")
-    documents, _ = build(dii_stress, source, tmp_path / "s.jsonl", distractors=10)
+    documents, _, _ = build(dii_stress, source, tmp_path / "s.jsonl", distractors=10)
     assert {len(document.sentences) for document in documents} == {15}
 
 
@@ -442,18 +428,3 @@ def test_captions_are_drawn_uniformly():
     assert not {"0", "1", "2"} & seen.keys()
     assert len(seen) == 27
     assert all(abs(number - 1000) < 5 * 26 for number in seen.values())  # 26 is the standard deviation
-
-
-@pytest.mark.slow
-def test_other_numbers_of_workers_write_the_same_bytes(tmp_path):
-    source = many(tmp_path / "VIST", albums=10)
-    for workers in (1, 2):
-        build(
-            dii_stress,
-            source,
-            tmp_path / f"{workers}.jsonl",
-            distractors=30,
-            workers=workers,
-        )
-    for way in (Path, report_path, dropped_path):
-        assert way(tmp_path / "1.jsonl").read_bytes() == way(tmp_path / "2.jsonl").read_bytes()

@@ -19,29 +19,16 @@ from iconotext.system import threads as cores
 from iconotext.system.files import write_text
 from iconotext.system.processes import Child
 from iconotext.train.parallel import _in_process
+from tests.support import tables
 
 ROOT = Path(__file__).parents[3]
 
 
-class Seen:
-    """Keeps what it is told; stops everything after the first epoch, if wanted."""
-
-    def __init__(self, *, stop=False):
-        self.told = []
-        self.stop = stop
-
-    def started(self, key):
-        self.told.append((key, "started"))
+class Seen(tables.Seen):
+    """Keeps the losses, too."""
 
     def step(self, key, epoch, step, steps, loss):
         self.told.append((key, loss))
-
-    def epoch(self, key, row):
-        if self.stop:
-            raise KeyboardInterrupt
-
-    def ended(self, key, problem):
-        self.told.append((key, problem))
 
 
 def tell(job, send):
@@ -124,7 +111,7 @@ def test_one_that_fails_does_not_stop_the_others(tmp_path):
 def test_an_interruption_ends_all_processes_at_once(tmp_path):
     jobs = [(key, (key, tmp_path)) for key in ("first", "second")]
     with pytest.raises(KeyboardInterrupt):
-        run_jobs(jobs, wait, processes=2, logs=tmp_path / "logs", watch=Seen(stop=True))
+        run_jobs(jobs, wait, processes=2, logs=tmp_path / "logs", watch=Seen(stop_after=1))
     assert multiprocessing.active_children() == []
     told = [path for path in (tmp_path / "first", tmp_path / "second") if path.exists()]
     assert told  # at least the one that told of its epoch
