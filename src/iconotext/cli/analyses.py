@@ -310,13 +310,13 @@ def sampling(
     - `iconotext analyze sampling reproduced/li2021/3/models/transformer reproduced/li2021/3/models/cross`
     """
     with known_errors():
-        from iconotext.papers.analyses.curves import read_sampling, sampling_grid, write_sampling
+        from iconotext.papers.analyses.curves import read_sampling, sampling_grid, sampling_panel, write_curves
 
         samplings = [read_sampling(folder) for folder in folders]
         if as_json:
             say_json([row.as_dict() for row in samplings])
             return
-        write_sampling(samplings, output, force=force)
+        write_curves(samplings, output, panel=sampling_panel, force=force)
         show([sampling_grid(samplings)])
         say(f"Open {output}", err=True)
 

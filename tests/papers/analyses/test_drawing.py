@@ -12,7 +12,7 @@ from iconotext.corpus.stats import row_stats
 from iconotext.errors import OutputError, SettingError
 from iconotext.papers.analyses.bias import measure, write_distances
 from iconotext.papers.analyses.corpus_sizes import write_sizes
-from iconotext.papers.analyses.curves import Curve, write_curves, write_sampling
+from iconotext.papers.analyses.curves import Curve, sampling_panel, write_curves
 from iconotext.papers.tables.link_sections import write_shares
 from iconotext.papers.tables.retrieval import draw_refinement
 from iconotext.report.charts import write_figure
@@ -133,7 +133,8 @@ def test_the_legend_of_curves_lies_over_none_and_says_what_is_dashed(figures, tm
 @pytest.mark.slow
 def test_the_legends_of_other_charts_lie_over_no_curve(figures, tmp_path):
     shares = {name: (0.2, 0.4, 0.6)[n] for n, name in enumerate(Sampling._fields)}
-    write_sampling([Curve("m", (1, 2), {name: (value, value) for name, value in shares.items()})], tmp_path / "a.svg")
+    curve = Curve("m", (1, 2), {name: (value, value) for name, value in shares.items()})
+    write_curves([curve], tmp_path / "a.svg", panel=sampling_panel)
     write_shares(
         {0.5: scores(0.6, 0.8), 0.2: scores(0.5, 0.6)},
         {f"Model {n}": scores(0.7, 0.7) for n in range(7)},

@@ -1,9 +1,9 @@
 """Curves from the log of training runs: objective and AUC on the validation documents, and shares of gold links.
 
-``read_curve`` and ``write_curves`` reproduce Hessel 2019, Fig. 3 and S1. ``read_sampling`` and ``write_sampling`` show
-a quantity that Li 2021 assume and do not measure: they trust that NegTK "will have a high probability to choose those
-image-sentence pairs without an edge", and that TK chooses pairs that have one. ``iconotext.train.validate`` counts how
-often the links that training treats as likely, or as unlikely, are gold links.
+``read_curve`` and ``write_curves`` reproduce Hessel 2019, Fig. 3 and S1. ``read_sampling`` reads what Li 2021 trust and
+do not measure: that NegTK "will have a high probability to choose those image-sentence pairs without an edge", and that
+TK chooses pairs that have one. ``iconotext.train.validate`` counts how often the links that training treats as likely,
+or as unlikely, are gold links.
 """
 
 from __future__ import annotations
@@ -80,37 +80,8 @@ def read_log(folder: Path, columns: Sequence[str]) -> Curve:
     return Curve(name, tuple(epochs), {name: tuple(rows[e][i] for e in epochs) for i, name in enumerate(columns)})
 
 
-def write_curves(curves: Sequence[Curve], path: Path, *, force: bool = False) -> None:
-    """Draw a panel for each run, objective and AUC on an axis each; see ``write_panels``."""
-    write_panels(curves, _panel, path, force=force)
-
-
-def write_panels(
-    curves: Sequence[Curve], draw_panel: Callable[[Axes, Curve], None], path: Path, *, force: bool = False
-) -> None:
-    """Draw a panel for each run, and write the figure.
-
-    Args:
-        path: ``.svg``, ``.png`` or ``.pdf``; equal curves give equal SVG files.
-    """
-    check_figure(path, force=force)
-    if not curves:
-        raise SettingError("there are no curves to draw: name at least one model folder")
-    across = min(len(curves), _ACROSS)
-    down = -(-len(curves) // across)
-
-    def draw(figure: Figure) -> None:
-        panels = figure.subplots(down, across, squeeze=False).ravel()
-        for panel, curve in zip(panels, curves, strict=False):
-            draw_panel(panel, curve)
-        for panel in panels[len(curves) :]:
-            panel.remove()
-        legend_above(figure)
-
-    write_figure(draw, path, width=0.8 + 3.3 * across, height=0.5 + 2.5 * down, force=force)
-
-
-def _panel(left: Axes, curve: Curve) -> None:
+def objective_panel(left: Axes, curve: Curve) -> None:
+    """Draw objective and AUC, on an axis each."""
     from matplotlib.ticker import MaxNLocator
 
     right = left.twinx()
@@ -142,6 +113,36 @@ def _panel(left: Axes, curve: Curve) -> None:
         axes.ticklabel_format(axis="y", style="plain", useOffset=False)  # no number beside the title to add to each
     left.xaxis.set_major_locator(MaxNLocator(integer=True))
     left.grid(axis="x", alpha=0.25)
+
+
+def write_curves(
+    curves: Sequence[Curve],
+    path: Path,
+    *,
+    panel: Callable[[Axes, Curve], None] = objective_panel,
+    force: bool = False,
+) -> None:
+    """Draw a panel for each run, and write the figure.
+
+    Args:
+        panel: ``objective_panel`` or, for what ``read_sampling`` reads, ``sampling_panel``.
+        path: ``.svg``, ``.png`` or ``.pdf``; equal curves give equal SVG files.
+    """
+    check_figure(path, force=force)
+    if not curves:
+        raise SettingError("there are no curves to draw: name at least one model folder")
+    across = min(len(curves), _ACROSS)
+    down = -(-len(curves) // across)
+
+    def draw(figure: Figure) -> None:
+        panels = figure.subplots(down, across, squeeze=False).ravel()
+        for axes, curve in zip(panels, curves, strict=False):
+            panel(axes, curve)
+        for axes in panels[len(curves) :]:
+            axes.remove()
+        legend_above(figure)
+
+    write_figure(draw, path, width=0.8 + 3.3 * across, height=0.5 + 2.5 * down, force=force)
 
 
 def _number(text: str | None, path: Path, line: int, column: str) -> float:
@@ -180,12 +181,8 @@ def sampling_grid(curves: Sequence[Curve]) -> Grid:
     return Grid("", columns, rows, [note])
 
 
-def write_sampling(curves: Sequence[Curve], path: Path, *, force: bool = False) -> None:
-    """Draw a panel for each run; see ``write_panels``."""
-    write_panels(curves, _sampling_panel, path, force=force)
-
-
-def _sampling_panel(axes: Axes, curve: Curve) -> None:
+def sampling_panel(axes: Axes, curve: Curve) -> None:
+    """Draw the shares of gold links."""
     from matplotlib.ticker import MaxNLocator
 
     lines = (("likely links (TK)", BLUE, "-"), ("unlikely links (NegTK)", ORANGE, "-"), ("all pairs", "grey", ":"))

@@ -8,8 +8,7 @@ document is the mean of its image vectors and the mean of its sentence vectors, 
 over the documents. Two ordinary least squares regressions explain the documents' AUC: by image and text spread, and by
 spread and content.
 
-The paper says "we mean-pool the image/sentence representations and reduce to 20 dimensions with PCA"; we read that as
-20 dimensions for each side. It uses DenseNet169 features and mean word2vec vectors; any backbones can be used here.
+The paper uses DenseNet169 features and mean word2vec vectors; any backbones can be used here.
 """
 
 from __future__ import annotations
@@ -398,6 +397,7 @@ class _Fit(NamedTuple):
 
 def _fit(target: NDArray[np.float64], features: NDArray[np.float64]) -> _Fit:
     design = np.column_stack([np.ones(len(target)), features])
+    # The rank counts what varies independently: a feature that is constant, or follows from others, takes no freedom.
     weights, _, rank, _ = np.linalg.lstsq(design, target, rcond=None)
     residual = float(np.square(target - design @ weights).sum())
     return _Fit(weights, residual, int(rank) - 1, len(target) - int(rank))

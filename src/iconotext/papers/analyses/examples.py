@@ -187,6 +187,7 @@ def strongest_edges(
     """
     matrix = checked_scores(scores)
     gold = None if links is None else gold_matrix((matrix.shape[0], matrix.shape[1]), links)
+    # Negative scores count as none, else they would keep edges out that raise the sum.
     rows, columns = best_matching(np.maximum(matrix, 0))
     edges = [
         Edge(int(i), int(j), float(matrix[i, j]), None if gold is None else bool(gold[i, j]))

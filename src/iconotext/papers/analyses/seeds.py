@@ -147,5 +147,5 @@ def _without_noise(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _aligned(evaluations: Sequence[Evaluation]) -> list[Any]:
     """Return the documents with a defined AUC of each evaluation, in the order of the first."""
-    first = matched(evaluations[0], evaluations[0])[0]
+    first = matched(evaluations[0], evaluations[0])[0]  # with itself: only its documents that have an AUC
     return [first, *(matched(evaluations[0], evaluation)[1] for evaluation in evaluations[1:])]

@@ -66,11 +66,7 @@ class Settings(DocumentShape, DataSetSettings):
 
 
 def documents(build: Build, settings: Settings) -> Iterator[Values]:
-    """Documents of ten images and ten sentences, five of them linked, from a folder of MSCOCO.
-
-    Half of the photographs, drawn at random, are true images, the other half are without their captions. Groups of five
-    of each make a document; a fifth of the groups is for validation and a fifth for test.
-    """
+    """Documents of MSCOCO, split after split; see ``Settings``."""
     files = annotation_files(settings.source)
     folders = ImageFolders(settings.image_folder)
     annotations = read_annotations(build, files)

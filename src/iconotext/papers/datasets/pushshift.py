@@ -127,7 +127,7 @@ def _number(value: object) -> int | None:
         number = int(float(value))
     except (ValueError, OverflowError):
         return None
-    return number if abs(number) < 1 << 33 else None
+    return number if abs(number) < 1 << 33 else None  # a time in seconds until the year 2242; dates end at 9999
 
 
 def _lines(blocks: Iterator[bytes], path: str) -> Iterator[bytes]:

@@ -6,8 +6,7 @@ which counts. Here it is the one with the most images of steps that have text, o
 steps, then the longest, then the first.
 
 The paper reserves training recipes for validation before it drops the small ones, and does not say how many. Here they
-are drawn at random after all rules, 946 of 7,448, which leaves the same chance to each, and exactly the published
-sizes if all rules leave as many recipes as in the paper.
+are drawn after all rules (``docs/decisions/0009-what-li-2021-leaves-open.md``).
 """
 
 from __future__ import annotations
@@ -164,6 +163,7 @@ def _recipes(build: Build, part: str, path: Path) -> Iterator[Recipe]:
     published, rounding = RECIPES[part]
     count(f"{path.name}: different recipes", len(best), published, rounding=rounding)
     count(f"{path.name}: recipes whose contexts differ", len(differing))
+    # The file is read a second time rather than kept: a part of RecipeQA has several questions about each recipe.
     richest = {index for _, index in best.values()}
     for _, index, value in source_entries(path, ("data",), ABOUT):
         if index in richest:

@@ -61,6 +61,7 @@ def part_of(source: Path, name: str, archive: str) -> Path:
     level = [source]
     for _ in range(DEPTH + 1):
         for folder in level:
+            # Resolved, since the source itself may be the part, and be called ".".
             if folder.resolve().parts[-len(parts) :] == parts and folder.is_dir():
                 return folder
         level = [inner for folder in level for inner in _folders(folder)]
@@ -335,32 +336,32 @@ def _documents(
     results = build.mapped(articles, work, total=len(articles), label="Splitting sentences")
     count = 0
     for (path, numbers), result in zip(articles.items(), results, strict=True):
-        number = len(result.get("sentences", ()))
-        if "problem" in result:
-            build.report.drop("article that cannot be read", path, result["problem"])
-        elif number < settings.min_sentences:
-            build.report.drop(f"fewer than {settings.min_sentences} sentences", path, f"{number} sentences")
-        else:
-            count += 1
-            places = (image_place(pictures.files[number], folder) for number in numbers)
-            title = {"title": result["title"]} if result["title"] else {}
-            yield {
-                "id": article_key(path),
-                "sentences": result["sentences"],
-                "images": [build.relative_path(folder / place) for place in places if place is not None],
-                "meta": title | {"language": "en"},
-            }
+        if isinstance(result, str):
+            build.report.drop("article that cannot be read", path, result)
+            continue
+        title, sentences = result
+        if len(sentences) < settings.min_sentences:
+            build.report.drop(f"fewer than {settings.min_sentences} sentences", path, f"{len(sentences)} sentences")
+            continue
+        count += 1
+        places = (image_place(pictures.files[number], folder) for number in numbers)
+        yield {
+            "id": article_key(path),
+            "sentences": sentences,
+            "images": [build.relative_path(folder / place) for place in places if place is not None],
+            "meta": ({"title": title} if title else {}) | {"language": "en"},
+        }
     build.report.count(f"documents with {settings.min_sentences} sentences", count, 16_000, rounding=1000)
 
 
-def article_sentences(path: str, *, folder: str, most: int) -> dict[str, Any]:
-    """Return title and first sentences of an article; or ``problem`` with the reason why it cannot be read."""
+def article_sentences(path: str, *, folder: str, most: int) -> tuple[str | None, list[str]] | str:
+    """Return title and first sentences of an article; or the reason why it cannot be read."""
     try:
         title, markup = article_markup(Path(folder, path))
         blocks = paragraphs(markup)
     except (DocumentError, ValueError) as error:
-        return {"problem": str(error)}
+        return str(error)
     # The supplement takes sentences of spaCy, of a version and model that it does not name; these are our readers'.
     sentences = (block[start:end] for block in blocks for start, end in split_sentences(block, "en"))
     worded = (sentence for sentence in sentences if any(character.isalnum() for character in sentence))
-    return {"title": title, "sentences": list(islice(worded, most))}
+    return title, list(islice(worded, most))

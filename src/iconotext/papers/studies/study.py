@@ -153,7 +153,7 @@ def create_study(
         rows.append((number, pair.model, pair.query, pair.text, json.dumps(pair.relations), *paths, int(one == other)))
     models = list(dict.fromkeys(pair.model for pair in contenders))
     about = {"models": json.dumps(models), "second": second, "raters": str(raters), "seed": str(seed)}
-    with closing(sqlite3.connect(":memory:")) as connection:
+    with closing(sqlite3.connect(":memory:")) as connection:  # its bytes are then written whole or not at all
         connection.executescript(_SCHEMA)
         connection.executemany("INSERT INTO about VALUES (?, ?)", about.items())
         connection.executemany("INSERT INTO pairs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
@@ -177,6 +177,7 @@ def transaction(path: Path, *, writing: bool = False) -> Iterator[sqlite3.Connec
                 raise StudyError(f"{path}: a study of another version of iconotext ({version}): make it anew")
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("PRAGMA synchronous = FULL")  # the default of most builds of SQLite, not of all
+            # Immediate: who will write locks before reading, so that two raters never see the same pair as open.
             connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
             try:
                 yield connection
@@ -264,6 +265,8 @@ RESERVED = 1800.0
 
 _NAME = re.compile(r"\w[\w .'@+-]{0,99}")
 
+# The pairs that a rater has not seen, with the number of raters who hold each: by a vote, or by a reservation that has
+# not expired.
 _OPEN = """
 SELECT number, held FROM (
     SELECT number, (
@@ -274,6 +277,7 @@ SELECT number, held FROM (
 )
 WHERE held < :raters
 """
+# An expired reservation stays, and its late vote counts, until somebody else needs its place.
 _ROOM = """
 DELETE FROM votes WHERE pair = :pair AND answer IS NULL AND given <= :expired
     AND (SELECT COUNT(*) FROM votes WHERE pair = :pair) >= :raters

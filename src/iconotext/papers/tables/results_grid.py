@@ -170,6 +170,7 @@ def _heads(groups: Sequence[tuple[str, bool]]) -> list[str]:
 
 def is_bold(value: float, best: float | None) -> bool:
     """Tell whether a figure, in percent, is within 1 point of the best of its column, both as printed (one decimal)."""
+    # 64.4 - 63.4 is a little more than 1 in binary numbers.
     return best is not None and round(best, 1) - round(value, 1) <= WITHIN + 1e-9
 
 

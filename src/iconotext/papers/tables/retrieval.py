@@ -248,6 +248,7 @@ def weighted_medians(values: NDArray[np.float64], counts: NDArray[np.float64]) -
     order = np.argsort(values, kind="stable")
     reached = counts[:, order].cumsum(axis=1)
     half = reached[:, -1:] / 2
+    # Of an odd number both are the middle value; of an even one, the values before and behind the middle.
     middle = (values[order][np.argmax(reached >= half, axis=1)], values[order][np.argmax(reached > half, axis=1)])
     return np.asarray((middle[0] + middle[1]) / 2, np.float64)
 

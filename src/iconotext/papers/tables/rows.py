@@ -166,6 +166,8 @@ def _row(row: PublishedRow, table: PublishedTable, overrides: Sequence[str], dat
     settings = row_settings | {key: value for key, value in changes.items() if _fits(plain, key, value, table)}
     lost = [key for key, value in row.settings.items() if row.of_table.get(key) != value and not _has(changes, key)]
     share = row.settings.get("training.labelled")
+    # A setting of the table is left out where the user's sentence encoder has no such setting; one that the user gives
+    # stays, so that the recipe's own error names it.
     recipe = _loaded(row.recipe, {k: value for k, value in settings.items() if k in changes or _has(changes, k)})
     stated_values = {**(row.of_table if row.extra else row.settings), **by_dataset}
     stated = {key: Statement(value, "") for key, value in stated_values.items()} | dict(row.stated)
@@ -252,7 +254,7 @@ def differing(row: Row, table: PublishedTable, sample: Recipe, *, width: int | N
         paper = None if statement.value == "none" != value else statement.value  # attention is called "none"
         if key not in (*NOT_COMPARED, *table.inputs) and value != paper:
             differences.append(f"{key} {_as_text(value)} ({_as_text(paper)}{_at(statement)})")
-    for key, statement in stated.items():
+    for key, statement in stated.items():  # of settings that the row's encoders do not have
         kind = f"{key.partition('.')[0]}.kind"
         if key not in settings and statement.value not in ("none", 0) and settings.get(kind) == plain.get(kind):
             differences.append(f"no {key} ({_as_text(statement.value)}{_at(statement)})")
@@ -283,6 +285,7 @@ def of_data(corpus: str, prepared: Prepared, table: PublishedTable, dataset: str
 
 def _as_stated(count: int, stated: int) -> bool:
     """Tell whether a count is the stated one, which may be rounded: 6,502 is 7,000."""
+    # A number that ends in n zeros is taken for one that was rounded to tens to the power of n.
     zeros = len(str(stated)) - len(str(stated).rstrip("0"))
     return 2 * abs(count - stated) <= int(10**zeros)
 

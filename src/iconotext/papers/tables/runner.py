@@ -129,6 +129,7 @@ def run_jobs(
                 logs.mkdir(parents=True, exist_ok=True)
                 watch.started(key)
                 with environment(thread_shares(processes)):
+                    # Not a daemon, which could not start the processes that training on several devices needs.
                     running[Child(_do, job, work, log, daemon=False)] = key, log
             for child in with_messages(running, 0.5):  # without a limit, Windows would not hear Ctrl-C
                 key, log = running[child]
@@ -160,6 +161,7 @@ def _received(child: Child, log: Path) -> Message:
 
 def _do(channel: Connection, job: Any, work: Callable[[Any, Send], None], log: Path) -> None:
     """Do the job in its process, and report how it ended."""
+    # The descriptors themselves, since libraries in C do not write to sys.stderr.
     errors = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     for stream in (1, 2):
         os.dup2(errors, stream)
