@@ -61,20 +61,12 @@ def test_every_packing_is_read(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", [name for name in PACKERS if not name.endswith(("05", "jsonl"))])
-def test_a_file_that_was_cut_off_is_an_error(tmp_path, name):
-    text = "".join(line(f"{i}", title=f"{i * 7919:x}") + "\n" for i in range(500))
-    packed = PACKERS[name](text.encode())
-    path = tmp_path / name
-    path.write_bytes(packed[: len(packed) // 2])
-    with pytest.raises(CorpusError, match=r"cut off or damaged .*download it again"):
-        subreddit_posts(str(path), subreddit="DIY")
-
-
-@pytest.mark.parametrize("name", [name for name in PACKERS if not name.endswith(("05", "jsonl"))])
-def test_a_file_that_is_something_else_is_an_error(tmp_path, name):
-    (tmp_path / name).write_bytes(b"<html>Not found</html>")
-    with pytest.raises(CorpusError, match=r"cut off or damaged"):
-        subreddit_posts(str(tmp_path / name), subreddit="DIY")
+def test_a_file_that_was_cut_off_or_is_something_else_is_an_error(tmp_path, name):
+    packed = PACKERS[name]("".join(line(f"{i}", title=f"{i * 7919:x}") + "\n" for i in range(500)).encode())
+    for data in (packed[: len(packed) // 2], b"<html>Not found</html>"):
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(CorpusError, match=r"cut off or damaged .*download it again"):
+            subreddit_posts(str(tmp_path / name), subreddit="DIY")
 
 
 def test_a_file_that_is_gone_is_an_error(tmp_path):

@@ -37,13 +37,7 @@ def wide(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.training
-def test_two_corpora_stand_in_one_table_with_agreement_and_difficulty(tmp_path, monkeypatch, wide):
-    def run(jobs, work, *, processes, logs, watch):
-        for _, job in jobs:
-            module.work(job, lambda message: None)
-        return {}
-
-    monkeypatch.setattr(module, "run_jobs", run)
+def test_two_corpora_stand_in_one_table_with_agreement_and_difficulty(tmp_path, monkeypatch, wide, in_process):
     monkeypatch.setattr(module, "collapse_of", lambda folder, key: None)  # so short a training does not leave its start
     corpora, settings = wide
     overrides = [*(each for each in SMALL if "word_dim" not in each), *settings]

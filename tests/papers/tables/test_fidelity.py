@@ -11,7 +11,6 @@ import pytest
 
 from iconotext.errors import SettingError
 from iconotext.papers.published import published_tables
-from iconotext.papers.tables import runner as module
 from iconotext.papers.tables.comparison import Comparison, model_folder
 from iconotext.papers.tables.link_sections import compared_rows
 from iconotext.papers.tables.rows import chosen_rows, differing, find_table, table_rows
@@ -316,19 +315,14 @@ def test_footnotes_stand_below_and_rows_are_marked():
 
 @pytest.mark.slow
 @pytest.mark.training
-def test_a_collapsed_run_has_no_figures_but_a_mark_and_its_reason(tmp_path, monkeypatch):
-    def run(jobs, work, *, processes, logs, watch):
-        for key, job in jobs:
-            module.work(job, lambda message: None)
-            if key in COLLAPSED:
-                path = model_folder(tmp_path / "out", key) / "metrics.json"
-                path.write_text(json.dumps(json.loads(path.read_text()) | {"collapse": COLLAPSED[key]}))
-        return {}
-
-    monkeypatch.setattr(module, "run_jobs", run)
+def test_a_collapsed_run_has_no_figures_but_a_mark_and_its_reason(tmp_path, in_process):
     corpus = write_synthetic(tmp_path / "c", 30)
-    only = ["random", "dense", "top-k"]
-    done = reproduce("2", corpus, tmp_path / "out", watch=Seen(), overrides=SMALL, only=only, dataset="MSCOCO")
+    calls = {"overrides": SMALL, "only": ["random", "dense", "top-k"], "dataset": "MSCOCO"}
+    reproduce("2", corpus, tmp_path / "out", watch=Seen(), **calls)
+    for key, collapse in COLLAPSED.items():
+        path = model_folder(tmp_path / "out", key) / "metrics.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"collapse": collapse}))
+    done = reproduce("2", corpus, tmp_path / "out", watch=Seen(), **calls)
     table = (tmp_path / "out/table.md").read_text()
     cells = [line.split("|") for line in table.splitlines() if line.startswith("| ")]
     rows = {name.strip(): auc.strip() for _, name, auc, *_ in cells}
@@ -347,13 +341,7 @@ def test_a_collapsed_run_has_no_figures_but_a_mark_and_its_reason(tmp_path, monk
 
 @pytest.mark.slow
 @pytest.mark.training
-def test_a_corpus_without_gold_links_has_its_test_loss(tmp_path, monkeypatch):
-    def run(jobs, work, *, processes, logs, watch):
-        for _, job in jobs:
-            module.work(job, lambda message: None)
-        return {}
-
-    monkeypatch.setattr(module, "run_jobs", run)
+def test_a_corpus_without_gold_links_has_its_test_loss(tmp_path, in_process):
     corpus = write_synthetic(tmp_path / "c", 30, links=False)
     calls = {"overrides": SMALL, "only": ["fixed"], "dataset": "WIKI"}
     done = reproduce("fine-tuning", corpus, tmp_path / "out", watch=Seen(), **calls)
