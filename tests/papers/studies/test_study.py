@@ -15,7 +15,6 @@ import pytest
 from iconotext.errors import IconotextError, OutputError, SettingError, StudyError
 from iconotext.papers.studies.results import study_results
 from iconotext.papers.studies.study import (
-    ANSWERS,
     create_study,
     find_studies,
     next_pair,
@@ -130,32 +129,36 @@ def test_what_makes_no_study(tmp_path):
     assert not path.exists()
 
 
-@pytest.mark.parametrize("content", [b"", b"no database at all, but long enough" * 100, None])
-def test_what_is_no_study_is_one_clear_error(tmp_path, content):
-    path = tmp_path / "s.sqlite"
-    if content is not None:
-        path.write_bytes(content)
-    for call in (lambda: next_pair(path, "ann"), lambda: progress(path), lambda: study_results(path)):
-        with pytest.raises(StudyError, match="study"):
-            call()
-    assert path.exists() == (content is not None)
-
-
-def test_another_database_is_no_study(tmp_path):
-    path = tmp_path / "s.sqlite"
+def another_database(path):
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE votes (x)")
         connection.commit()
-    with pytest.raises(StudyError, match="is not a study of iconotext"):
-        progress(path)
 
 
-def test_a_study_of_another_version_is_one_clear_error(tmp_path):
-    path = study(tmp_path)
+def another_version(path):
+    study(path.parent).rename(path)
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA user_version = 1")
-    with pytest.raises(StudyError, match=r"of another version of iconotext \(1\): make it anew"):
-        progress(path)
+
+
+@pytest.mark.parametrize(
+    ("write", "message"),
+    [
+        (lambda path: None, "there is no such study"),
+        (lambda path: path.write_bytes(b""), "is not a study of iconotext"),
+        (lambda path: path.write_bytes(b"no database at all, but long enough" * 100), "cannot be .* as a study"),
+        (another_database, "is not a study of iconotext"),
+        (another_version, r"of another version of iconotext \(1\): make it anew"),
+    ],
+)
+def test_what_is_no_study_is_one_clear_error(tmp_path, write, message):
+    path = tmp_path / "s.sqlite"
+    write(path)
+    existed = path.exists()
+    for call in (lambda: next_pair(path, "ann"), lambda: progress(path), lambda: study_results(path)):
+        with pytest.raises(StudyError, match=message):
+            call()
+    assert path.exists() == existed
 
 
 def test_studies_are_found_by_themselves_and_in_folders(tmp_path):
@@ -400,7 +403,3 @@ def test_who_is_killed_while_voting_leaves_the_study_as_it_was(tmp_path):
     assert worker.exitcode == 9
     assert progress(path).votes == 1
     assert next_pair(path, "ben").text == shown.text
-
-
-def test_the_answers_are_those_of_the_paper():
-    assert list(ANSWERS) == ["a", "b", "same", "neither"]

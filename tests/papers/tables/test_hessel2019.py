@@ -9,9 +9,11 @@ import pytest
 from PIL import Image
 
 from iconotext.corpus.store import read_corpus
+from iconotext.encoders.backbone_encoder import untrained_encoder
 from iconotext.encoders.encoder import load_encoder
 from iconotext.errors import CorpusError, FeatureError, OutputError, SettingError
 from iconotext.evaluate.results import read_results, score_document
+from iconotext.features.backbone import ImageFeatures
 from iconotext.features.word_vectors import load_word_vectors
 from iconotext.papers.tables.links import score_object_detection
 from iconotext.papers.tables.rows import chosen_rows
@@ -202,13 +204,6 @@ def test_baselines_alone_prepare_no_trained_row(corpus, tmp_path, in_process, mo
 
 
 def test_object_detection_has_both_choices_of_k(corpus, tmp_path, in_process, monkeypatch):
-    from dataclasses import replace
-
-    import numpy as np
-
-    from iconotext.encoders.backbone_encoder import untrained_encoder
-    from iconotext.features.backbone import ImageFeatures
-
     class Image:
         name, dim = "fake", 2
         classes = tuple(f"thing{number}" for number in range(20))

@@ -8,8 +8,10 @@ import re
 import numpy as np
 import pytest
 
+from iconotext.corpus.store import read_corpus
 from iconotext.errors import CorpusError, SettingError
 from iconotext.evaluate.results import Scored, evaluate, read_results
+from iconotext.linker import Linker, LinkSettings
 from iconotext.papers.published import published_facts
 from iconotext.papers.tables import link_sections as document_vectors
 from iconotext.papers.tables.comparison import Comparison, runs_of
@@ -354,10 +356,6 @@ def test_transfer_from_another_corpus(tmp_path, in_process):
     )
 
     # The same figures as the model, loaded from its folder, gives for the documents.
-    from iconotext.corpus.store import read_corpus
-    from iconotext.evaluate import Scored, evaluate
-    from iconotext.linker import Linker, LinkSettings
-
     settings = LinkSettings(evidence=("picture",), image=str(target.parent / "features.npy"))
     linker = Linker.load(str(folder), settings)
     documents = [document for document in read_corpus(target) if document.split == "test"]

@@ -174,7 +174,7 @@ def _images(build: Build, recipes: Iterable[Recipe], settings: Settings) -> Name
     """Check the images of the steps with text; ``CorpusError`` if there is none at all."""
     folder = settings.image_folder
     names = dict.fromkeys(name for recipe in recipes for name in recipe.images)
-    images = NamedImages(build, folder, names, _spellings, verify=settings.verify)
+    images = NamedImages(build, folder, names, lambda name: (name, REFUSED.sub("_", name)), verify=settings.verify)
     if names and not images.there:
         raise CorpusError(
             f"{folder}: has none of the {len(names):,} pictures of the recipes, as {next(iter(names))}: unpack "
@@ -255,8 +255,3 @@ def _words(step: dict[str, Any], field: str, number: int) -> str:
     if text is not None and not isinstance(text, str):
         raise ValueError(f"{field} of step {number} is not a text")
     return clean_text(text or "")
-
-
-def _spellings(name: str) -> tuple[str, ...]:
-    """Return the possible names of an image's file."""
-    return name, REFUSED.sub("_", name)

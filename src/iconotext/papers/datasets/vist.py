@@ -137,7 +137,9 @@ def read_stories(build: Build, settings: StorySettings, tier: Tier) -> Sequence[
             f"{', '.join(map(str, files.values()))}: no annotation in them; each should be {tier.about()}"
         )
     folder = settings.image_folder
-    images = NamedImages(build, folder, names, _spellings, verify=settings.verify)
+    images = NamedImages(
+        build, folder, names, lambda photo: [f"{photo}{suffix}" for suffix in SUFFIXES], verify=settings.verify
+    )
     if not images.there:
         raise CorpusError(
             f"{folder}: has none of the {len(names):,} photographs that the annotations name, as "
@@ -218,11 +220,6 @@ def story_documents(build: Build, settings: StorySettings, tier: Tier) -> Iterat
         twice += len(set(story.images)) < len(story.images)
         yield story.values([part.text for part in story.parts], [(i, i) for i in range(PHOTOGRAPHS)])
     build.report.count("documents that show a photograph twice", twice)
-
-
-def _spellings(photo: str) -> Iterator[str]:
-    """Yield the possible names of a photograph's file."""
-    return (f"{photo}{suffix}" for suffix in SUFFIXES)
 
 
 def _id(entry: dict[str, Any], field: str) -> str:

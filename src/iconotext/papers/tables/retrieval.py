@@ -39,6 +39,12 @@ if TYPE_CHECKING:
     from iconotext.train.prepared import Prepared
 
 
+Scores = Mapping[str, Mapping[int, dict[str, Any]]]
+"""Results of ``score_retrieval`` by name of the row and seed."""
+
+Differences = Mapping[str, Mapping[str, Any]]
+"""What ``differences_to`` returns."""
+
 SWEEPS_FIGURE = "sweeps.svg"
 
 SWEPT: Mapping[str, Callable[[Recipe], float]] = {
@@ -55,15 +61,14 @@ SPLITS = {"validation": BLUE, "retrieval": ORANGE}
 """Colour of each part of ``score_retrieval``'s figures."""
 
 
-def sweep_sections(
-    scores: Scores, rows: Sequence[Row], differences: Mapping[str, Mapping[str, Any]], folder: Path, title: str
-) -> list[Section]:
+def sweep_sections(scores: Scores, differences: Differences, comparison: Comparison) -> list[Section]:
     """The table of the sweeps, and their drawing; what is best on the validation pairs is named.
 
     Args:
-        rows: Of the table, the first one with the values that the paper chose.
-        differences: To that row; see ``differences_to``.
+        scores: Of the models that are there, at least one.
+        differences: To the first row of the table, which has the values that the paper chose; see ``differences_to``.
     """
+    rows = comparison.rows
     panels = {
         setting: [(value, name) for value, name in values if name in scores]
         for setting in SWEPT
@@ -87,11 +92,8 @@ def sweep_sections(
         + (f"Lowest on the validation pairs: {lowest}. " if lowest else "")
         + "Differences are paired query by query and seed by seed, with 95 % bootstrap intervals."
     ]
-    write_figure(draw, folder / SWEEPS_FIGURE, width=8.4, height=3.2, force=True)
-    return [
-        Grid(title, columns, lines, notes),
-        Drawing(SWEEPS_FIGURE, "Median rank by value"),
-    ]
+    write_figure(draw, comparison.folder / SWEEPS_FIGURE, width=8.4, height=3.2, force=True)
+    return [Grid(comparison.table.title, columns, lines, notes), Drawing(SWEEPS_FIGURE, "Median rank by value")]
 
 
 def best_on_validation(panels: Mapping[str, Sequence[tuple[float, str]]], scores: Scores) -> list[str]:
@@ -159,9 +161,6 @@ def _median(value: float, spread: float | None) -> str:
 
 PLAIN = "retrieval"
 """Name of the ranks without refinement."""
-
-Scores = Mapping[str, Mapping[int, dict[str, Any]]]
-"""Results of ``score_retrieval`` by name of the row and seed."""
 
 
 def ranks_for_json(draws: Sequence[Draw]) -> list[dict[str, list[int]]]:
@@ -271,32 +270,22 @@ REFINEMENT_FIGURE = "refinement.svg"
 
 RANKS = ["MedR", "R@1", "R@5", "R@10"]
 
-Differences = Mapping[str, Mapping[str, Any]]
-
 NUMBER = {"CITE++": 4, "Clue": 5}
 """Number of the table of retrieval of each data set."""
 
 
-def retrieval_sections(
-    scores: Scores,
-    differences: Differences,
-    dataset: str | None,
-    reference: str,
-    folder: Path,
-    names: Sequence[str] | None = None,
-) -> list[Section]:
+def retrieval_sections(scores: Scores, differences: Differences, comparison: Comparison) -> list[Section]:
     """Tables 4 or 5, Figure 5, Tables 7 and 8, as far as there are models.
 
     Args:
         scores: Of the models that are there, at least one.
         differences: See ``differences_to``.
-        dataset: The paper's data set to set beside ours, None for none.
-        names: Published rows that stand in the table even without a model; None for all.
     """
-    sections: list[Section] = [_retrieval(scores, differences, dataset, reference, names)]
+    dataset = comparison.dataset
+    sections: list[Section] = [_retrieval(scores, differences, comparison)]
     aware = {name: by_seed for name, by_seed in scores.items() if _is_refined(by_seed)}
     if aware:
-        draw_refinement(scores, folder / REFINEMENT_FIGURE)
+        draw_refinement(scores, comparison.folder / REFINEMENT_FIGURE)
         sections += [
             _refinement(aware, differences, dataset),
             Drawing(REFINEMENT_FIGURE, "Median rank with and without refinement"),
@@ -331,16 +320,16 @@ def _is_refined(by_seed: Mapping[int, Mapping[str, Any]]) -> bool:
     return all("refined" in score for score in by_seed.values())
 
 
-def _retrieval(
-    scores: Scores, differences: Differences, dataset: str | None, reference: str, names: Sequence[str] | None
-) -> Grid:
+def _retrieval(scores: Scores, differences: Differences, comparison: Comparison) -> Grid:
+    dataset, reference = comparison.dataset, comparison.reference
+    requested = {row.name for row in comparison.shown} if comparison.requested else None
     published = published_cells(f"alikhani2021/{NUMBER[dataset]}") if dataset else {}
     score = next(iter(next(iter(scores.values())).values()))
     seeds = max(map(len, scores.values()))
     columns = ["", *RANKS, *(f"{name} − {reference}" for name in ("MedR", "R@1", "R@10"))]
     columns += [f"published {name}" for name in RANKS] if published else []
     rows = []
-    for name in dict.fromkeys([*(name for name in published if names is None or name in names), *scores]):
+    for name in dict.fromkeys([*(name for name in published if requested is None or name in requested), *scores]):
         cells = _measured_figures(_parts(scores[name], "retrieval")) if name in scores else ["–"] * 4
         cells += compared(differences.get(name, {}))
         if published:
@@ -549,19 +538,17 @@ def report(comparison: Comparison) -> tuple[str, list[Section], dict[str, Any]]:
         Title, sections (none without models), and entries of ``results.json``.
     """
     scores = _read(comparison)
-    dataset = comparison.dataset
     rows = {
         name: {str(seed): {key: value for key, value in score.items() if key != "ranks"} for seed, score in by.items()}
         for name, by in scores.items()
     }
     differences = differences_to(scores, comparison.reference)
-    facts = {"dataset": dataset, "seeds": comparison.seeds, "rows": rows, "differences": differences}
+    facts = {"dataset": comparison.dataset, "seeds": comparison.seeds, "rows": rows, "differences": differences}
     sections: list[Section] = []
     if scores and "sweeps" in comparison.table.sections:
-        sections = sweep_sections(scores, comparison.rows, differences, comparison.folder, comparison.table.title)
+        sections = sweep_sections(scores, differences, comparison)
     elif scores:
-        names = [row.name for row in comparison.shown] if comparison.requested else None
-        sections = retrieval_sections(scores, differences, dataset, comparison.reference, comparison.folder, names)
+        sections = retrieval_sections(scores, differences, comparison)
     sections += [Note(note) for note in comparison.table.notes if scores]
     return f"{comparison.table.paper}, and {comparison.corpus.name}", sections, facts
 

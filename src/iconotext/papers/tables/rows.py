@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -145,14 +145,14 @@ def _expanded(rows: Iterable[PublishedRow], relations: Sequence[str] | None) -> 
             continue
         for relation in relations or ():
             short = "".join(c if c.isalnum() else "-" for c in short_name(relation).lower())
-            yield PublishedRow(
-                row.name.replace("{relation}", relation),
-                row.key.replace("{short}", short),
-                row.recipe,
-                {key: json.loads(json.dumps(value).replace("{relation}", json.dumps(relation)[1:-1]))
-                 for key, value in row.settings.items()},
-                needed=row.needed,
-            )  # fmt: skip
+            # In the text of JSON, so that a value may have the name anywhere, such as in a list.
+            settings = json.dumps(dict(row.settings)).replace("{relation}", json.dumps(relation)[1:-1])
+            yield replace(
+                row,
+                name=row.name.replace("{relation}", relation),
+                key=row.key.replace("{short}", short),
+                settings=json.loads(settings),
+            )
 
 
 def _row(row: PublishedRow, table: PublishedTable, overrides: Sequence[str], dataset: str | None) -> Row:
