@@ -43,11 +43,7 @@ class ImageNetwork(nn.Module):
     images of one document are too similar to estimate statistics from them. The batch norms of a ResNet are trained.
 
     Args:
-        dim: Dimensions of the joint space.
-        dropout: Share of the numbers of the joint vector that are dropped in training.
-        network: Name of the network; see ``recipe.encoders.NetworkSettings``.
-        batch_norm: Whether there is a batch norm between network and projection (Alikhani 2021, "Network Details").
-        pictures: How pictures become pixels; see ``recipe.encoders.NetworkSettings``.
+        dim: Dimensions of the joint space. The other arguments are those of ``recipe.encoders.NetworkSettings``.
     """
 
     def __init__(

@@ -13,15 +13,7 @@ class Projection(nn.Module):
 
     Args:
         features: Length of a feature vector.
-        dim: Dimensions of the joint space.
-        hidden: Width of the hidden layer, 0 for none.
-        rescale: Whether feature vectors are first scaled to the length √features.
-        residual: Whether the output of the layers, which is 0 at the start, is added to the features scaled to length
-            1.
-        batch_norm: Whether features are first normalised to mean 0 and variance 1 in a batch (Alikhani 2021).
-        dropout: Share of the numbers that are dropped in training.
-        dropout_at: ``output`` drops from the hidden layer or, without one, from the joint vector; ``input`` drops from
-            the features.
+        dim: Dimensions of the joint space. The other arguments are those of ``recipe.encoders.ProjectionSettings``.
     """
 
     def __init__(

@@ -176,11 +176,7 @@ class RegionEncoder(nn.Module):
         features: Length of a region's features.
         names: Length of a concept's vector; 0 for an encoder without concepts.
         shared_projection: Whether the vectors of concepts are given projected, by the sentence encoder.
-        dim: Dimensions of the joint space.
-        layers: Number of layers, N_C in the paper; 0 for softmax pooling with learned weights instead of a Transformer
-            and the mean.
-        heads: Number of heads of each layer.
-        dropout: Share that is dropped in training.
+        dim: Dimensions of the joint space. The other arguments are those of ``recipe.encoders.RegionSettings``.
     """
 
     def __init__(

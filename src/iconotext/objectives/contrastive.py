@@ -60,9 +60,6 @@ def draw_single_pairs(
 ) -> tuple[Tensor, Tensor]:
     """Draw a random sentence and a random image of each document; their cosine is the document's similarity.
 
-    The similarities of a batch of D documents are ``cosines[sentence_index][:, image_index]`` or, with less work, the
-    cosines of only the drawn vectors; any objective can be used with them.
-
     Args:
         sentence_counts: (D,) sentences of each document, 1 or more.
         image_counts: (D,) images of each document, 1 or more.

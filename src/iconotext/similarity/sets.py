@@ -165,21 +165,18 @@ def set_similarities(
 ) -> Tensor:
     """Similarity of every document's sentences with every document's images.
 
-    - ``dense``: mean over the sentences of the best image + mean over the images of the best sentence.
-    - ``top-k``: the same, but in each direction only the k highest are averaged.
-    - ``assignment``: mean over the links of the matching with the largest sum, at most k links, at most one for each
-      sentence and image. With ``links="at-most"`` no link is negative, and if no cell is positive the similarity and
-      its gradient are 0; with ``"exactly"`` there are always k links.
+    An assignment of at most k links has none that is negative; if no cell is positive, the similarity and its gradient
+    are 0.
 
     Args:
         cosines: (N, M) float, every sentence of P documents against every image of Q documents, one document after the
             other.
         sentence_counts: (P,) sentences of each document, 1 or more, N together.
         image_counts: (Q,) images of each document, 1 or more, M together.
-        k: Bound on the links of a pair of n sentences and m images, for top-k and assignment: ``"min"`` for min(n, m),
-            ``"half"`` for half of it rounded up, or a number, which min(n, m) caps.
-        links: For assignment: at most k links, as in the paper, or exactly k, as in its released code.
-        directions: For dense and top-k: the sum of both directions, as in Hessel 2019, or their mean, as in Li 2021.
+        kind: See ``SIMILARITIES``.
+        k: For top-k and assignment.
+        links: For assignment.
+        directions: For dense and top-k.
 
     Returns:
         (P, Q), on the device of ``cosines`` and with its dtype, except that half precision gives float32. -2 to 2 for

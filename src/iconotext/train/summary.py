@@ -13,6 +13,7 @@ from iconotext.evaluate.metrics import LINK_METRICS
 from iconotext.features.word_vectors import load_vocabulary, words_of
 from iconotext.plain_text import counted
 from iconotext.report.as_markdown import inline_text
+from iconotext.report.tables import Grid, percent
 from iconotext.train.changes import PAGE, describe_gain
 
 if TYPE_CHECKING:
@@ -196,13 +197,12 @@ def model_card(recipe: Recipe, prepared: Mapping[str, Any], metrics: Mapping[str
     lines.append("")
     paired = {split: metrics[split] for split in ("validation", "test") if "median_rank" in metrics.get(split, {})}
     if paired:
-        command = "    iconotext library add LIBRARY photos/ --model THIS_FOLDER"
-        lines += [*_pair_table(paired), "", AS_TRAINED, "", command, ""]
+        lines += [*(grid.markdown() for grid in _pair_grids(paired)), AS_TRAINED, ""]
+        lines += ["    iconotext library add LIBRARY photos/ --model THIS_FOLDER", ""]
         return "\n".join(lines)
-    rows = [f"| {split} | {_figures(metrics[split])} |" for split in ("validation", "test") if split in metrics]
+    rows = [(split, *_figures(metrics[split])) for split in ("validation", "test") if split in metrics]
     if rows:
-        head = " | ".join(CARD_METRICS)
-        lines += [f"| split | documents | {head} |", "|---" * (2 + len(CARD_METRICS)) + "|", *rows, ""]
+        lines.append(Grid("", ("split", "documents", *CARD_METRICS), rows).markdown())
         lines += ["Per cent, with 95 % bootstrap intervals over documents. Validation documents chose the epoch."]
         lines += [AS_TRAINED, ""]
     else:
@@ -211,27 +211,25 @@ def model_card(recipe: Recipe, prepared: Mapping[str, Any], metrics: Mapping[str
     return "\n".join(lines)
 
 
-def _pair_table(splits: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Return the lines of a table of retrieval, and of average precision of the relations, by split."""
-    lines = ["| split | pairs | median rank | R@1 | R@5 | R@10 |", "|---|---|---|---|---|---|"]
-    for split, figures in splits.items():
-        recalls = " | ".join(f"{100 * figures[f'r@{k}']:.1f}" for k in (1, 5, 10))
-        lines.append(
-            f"| {split} | {figures['pairs']} | {figures['median_rank']:.1f} of {figures['pool']} | {recalls} |"
+def _pair_grids(splits: Mapping[str, Mapping[str, Any]]) -> Iterator[Grid]:
+    """Yield a table of retrieval, and one of average precision of the relations, by split."""
+    rows = [
+        (
+            split,
+            str(figures["pairs"]),
+            f"{figures['median_rank']:.1f} of {figures['pool']}",
+            *(percent(figures[f"r@{k}"]) for k in (1, 5, 10)),
         )
-    precisions = [figures.get("average_precision", {}) for figures in splits.values()]
-    relations = list(dict.fromkeys(name for by_name in precisions for name in by_name))
+        for split, figures in splits.items()
+    ]
+    yield Grid("", ("split", "pairs", "median rank", "R@1", "R@5", "R@10"), rows)
+    precisions = {split: figures.get("average_precision", {}) for split, figures in splits.items()}
+    relations = list(dict.fromkeys(name for by_name in precisions.values() for name in by_name))
     if relations:
-        lines += [
-            "",
-            f"| average precision | {' | '.join(map(inline_text, relations))} |",
-            "|---" * (1 + len(relations)) + "|",
+        cells = [
+            (split, *(_precision(by_name.get(name)) for name in relations)) for split, by_name in precisions.items()
         ]
-        for split, figures in splits.items():
-            values = [figures.get("average_precision", {}).get(name) for name in relations]
-            cells = " | ".join("–" if value is None else f"{value:.2f}" for value in values)
-            lines.append(f"| {split} | {cells} |")
-    return lines
+        yield Grid("", ("average precision", *relations), cells)
 
 
 def _learned_from(recipe: Recipe) -> str:
@@ -241,7 +239,7 @@ def _learned_from(recipe: Recipe) -> str:
     return "on the gold links of its training documents" + (f", of {100 * share:g} % of them" if share < 1 else "")
 
 
-def _figures(figures: Mapping[str, Any]) -> str:
+def _figures(figures: Mapping[str, Any]) -> list[str]:
     cells = [str(figures["documents"] - figures["undefined"])]
     for metric in CARD_METRICS.values():
         if (interval := figures["intervals"][metric]) is None:
@@ -249,4 +247,4 @@ def _figures(figures: Mapping[str, Any]) -> str:
         else:
             low, high = (100 * end for end in interval)
             cells.append(f"{100 * figures[metric]:.1f} ({low:.1f}–{high:.1f})")
-    return " | ".join(cells)
+    return cells
