@@ -230,11 +230,14 @@ def test_kinds_and_weights_are_the_rows_of_their_tables():
     assert all(resolve_name(function) for function in functions if function)
 
 
-def test_recipes_of_older_models_are_read(tmp_path):
-    assert load_recipe(written(tmp_path, "[features]\nviews = 2")).features.augmentations == 2
-
-
-def test_recipes_of_older_models_say_only_whether_there_is_attention(tmp_path):
-    for said, kind in (("true", "additive"), ("false", "none"), ('"dot-product"', "dot-product")):
-        path = written(tmp_path, f'[text]\nkind = "lstm"\nattention = {said}')
-        assert load_recipe(path).text.attention == kind
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[features]\nviews = 2", {"features": {"augmentations": 2}}),
+        ("[objective]\norder = 0", {}),
+        ("[text]\nkind = 'lstm'\nattention = true", {"text": {"kind": "lstm", "attention": "additive"}}),
+        ("[text]\nkind = 'lstm'\nattention = false", {"text": {"kind": "lstm", "attention": "none"}}),
+    ],
+)
+def test_recipes_of_older_models_are_read(tmp_path, text, expected):
+    assert load_recipe(written(tmp_path, text)) == make_recipe({"name": "mine"} | expected, source="test")

@@ -38,6 +38,10 @@ def prepared_model(own, corpus, folder):
     return prepared, new_model(own, prepared).model.eval()
 
 
+def whole_batch(prepared, own, documents):
+    return load_batch(prepared, own, documents, len(documents), training=False, seed=[0])
+
+
 def coherence_losses(model, batch, own):
     return batch_loss(model, batch, own, epoch=0, generator=torch.Generator())[2].detach()
 
@@ -116,7 +120,7 @@ def test_a_trained_model_finds_pictures_and_tells_relations(corpus, trained, tmp
     assert found == pytest.approx(min(ranks))
 
     test = prepared.documents("test")
-    batch = load_batch(prepared, recipe(), test, len(test), training=False, seed=[0])
+    batch = whole_batch(prepared, recipe(), test)
     with torch.no_grad():
         texts, images, *_ = stored.model(batch.images, sentences=None, words=batch.words, lengths=batch.lengths)
     every = Coherence(tuple(stored.relations), stored.model.coherence).probabilities(texts.numpy(), images.numpy())
@@ -240,8 +244,7 @@ def test_the_median_rank_chooses_the_epoch_and_not_the_loss(corpus, tmp_path, mo
 def test_the_validation_loss_has_the_coherence_objective(corpus, tmp_path):
     own = recipe("cmcm", "objective.cross_document=0", "objective.coherence=0.25")
     prepared, model = prepared_model(own, corpus, tmp_path)
-    documents = prepared.documents("validation")
-    batch = load_batch(prepared, own, documents, len(documents), training=False, seed=[0])
+    batch = whole_batch(prepared, own, prepared.documents("validation"))
     losses = coherence_losses(model, batch, own)
     assert float(losses.min()) > 0
     found = validate(model, prepared, own, torch.device("cpu"))
@@ -268,8 +271,7 @@ def test_epochs_are_chosen_by_the_measure_of_the_test_in_equal_pools(corpus, tmp
 def test_the_mean_of_the_relations_divides_the_printed_weights_by_their_sum(corpus, tmp_path):
     own = recipe("cmcm", "objective.coherence=0.5")
     prepared, model = prepared_model(own, corpus, tmp_path)
-    documents = prepared.documents("validation")
-    batch = load_batch(prepared, own, documents, len(documents), training=False, seed=[0])
+    batch = whole_batch(prepared, own, prepared.documents("validation"))
     total = float(batch.relation_weights.sum())
     assert total > len(prepared.labelled_relations)
     mean = recipe("cmcm", "objective.coherence=0.5", "objective.relation_loss=mean")
@@ -290,7 +292,7 @@ def test_documents_of_several_sentences_beside_labelled_pairs_take_their_own_pla
     singles = [position for position, document in enumerate(documents[:10]) if document % 2]
     assert 0 < len(singles) < 10
     assert np.flatnonzero(losses.numpy()).tolist() == singles
-    alone = load_batch(prepared, own, documents[singles], len(singles), training=False, seed=[0])
+    alone = whole_batch(prepared, own, documents[singles])
     assert losses[singles].numpy() == pytest.approx(coherence_losses(model, alone, own).numpy(), rel=1e-4)
 
 

@@ -143,18 +143,12 @@ def test_a_model_without_concepts_shares_the_arrays_and_has_no_names(trained, tm
     assert load_model(tmp_path / "model").model.concept_names() is None
 
 
-def unnamed(folder, documents=40):
-    """Regions of the layout first published, with names of concepts beside them that no region is said to show."""
-    corpus = write_regional(folder, documents)
-    lines = [line.split("\t") for line in (folder / "regions.tsv").read_text().splitlines()]
-    rows = [[line[0], line[2], line[1], *line[7:]] for line in lines]
-    write_tsv(folder / "regions.tsv", rows)
-    return corpus
-
-
 @pytest.mark.parametrize("first", ["concepts", "none"])
 def test_a_file_that_does_not_say_what_its_regions_show_is_refused(tmp_path, first):
-    corpus = unnamed(tmp_path)
+    corpus = write_regional(tmp_path)
+    # The layout first published, with names of concepts beside it that no region is said to show.
+    lines = [line.split("\t") for line in (tmp_path / "regions.tsv").read_text().splitlines()]
+    write_tsv(tmp_path / "regions.tsv", [[line[0], line[2], line[1], *line[7:]] for line in lines])
     without = regional_recipe(tmp_path, image={"concepts": False}, training={"epochs": 1})
     if first == "none":  # whose arrays the other would share
         train(without, [corpus], tmp_path / "plain", prepared=tmp_path / "prepared")
