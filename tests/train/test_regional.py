@@ -42,7 +42,8 @@ def trained(tmp_path_factory):
     """The folder with corpus, regions and model."""
     folder = tmp_path_factory.mktemp("regional")
     corpus = write_regional(folder, 120)
-    train(regional_recipe(folder), [corpus], folder / "model", prepared=folder / "prepared")
+    recipe = regional_recipe(folder, training={"epochs": 12, "learning_rate": 0.02, "batch": 16})
+    train(recipe, [corpus], folder / "model", prepared=folder / "prepared")
     return folder
 
 

@@ -31,7 +31,7 @@ from iconotext.train.prepared import (
     Prepared,
     Rows,
     drawn_places,
-    joined,
+    joined_parts,
     labelled_documents,
     labelled_pairs,
     learned_relations,
@@ -137,7 +137,7 @@ class BatchLoader:
             splits.append(codes)
             corpora.append(corpus)
         self._open = opened  # a large shard may be in the next buffer, too
-        return joined(list(opened.values()), splits=splits, corpora=corpora)
+        return joined_parts(list(opened.values()), splits=splits, corpora=corpora)
 
     def _training_documents(self, part: Prepared, corpus: int, shard: int) -> Rows:
         training = part.splits == TRAIN

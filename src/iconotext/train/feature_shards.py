@@ -49,11 +49,11 @@ from iconotext.train.prepared import (
     damaged,
     extracted,
     files_in,
+    joined_parts,
     open_prepared,
     save_documents,
     span_counts,
 )
-from iconotext.train.prepared import joined as joined_parts
 from iconotext.train.start import start_vocabulary
 
 if TYPE_CHECKING:

@@ -365,7 +365,7 @@ def save_documents(folder: Path, ids: Sequence[str], arrays: Mapping[str, NDArra
         np.savez(file, allow_pickle=False, **arrays)
 
 
-def joined(parts: Sequence[Prepared], *, splits: Sequence[NDArray[np.uint8]], corpora: Sequence[int]) -> Prepared:
+def joined_parts(parts: Sequence[Prepared], *, splits: Sequence[NDArray[np.uint8]], corpora: Sequence[int]) -> Prepared:
     """Join one or more corpora with the same kinds of features; ``splits`` and ``corpora`` replace those of each part.
 
     The features of sentences, images and regions are not copied. Images with equal ``image_keys`` become one. Relations

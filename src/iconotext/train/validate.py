@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -20,7 +20,7 @@ from iconotext.evaluate.results import Evaluation, Scored, evaluate
 from iconotext.evaluate.retrieval import POOL, Retrieval, own_probabilities, rank_pools, retrieval, similarities
 from iconotext.objectives.contrastive import draw_single_pairs
 from iconotext.recipe import Recipe, SimilaritySettings
-from iconotext.similarity.sets import SimilarityKind, negative_similarities, own_similarities
+from iconotext.similarity.sets import negative_similarities, own_similarities
 from iconotext.train.batches import Batch, epoch_batches, planned_reads, read_ahead
 from iconotext.train.loss import batch_loss, losses_of, no_information_losses
 from iconotext.train.prepared import labelled_pairs, span_counts
@@ -126,9 +126,8 @@ def _chosen(cosines: Tensor, similarity: SimilaritySettings) -> tuple[np.ndarray
     with torch.inference_mode(False), torch.enable_grad():
         matrix = cosines.clone().requires_grad_()
         counts = [[len(matrix)], [matrix.shape[1]]]
-        kind, k = cast("SimilarityKind", similarity.kind), similarity.k
-        likely = own_similarities(matrix, *counts, kind=kind, k=k, links=similarity.links)
-        unlikely = negative_similarities(matrix, *counts, kind=kind, k=k)
+        likely = own_similarities(matrix, *counts, **similarity.model_dump(exclude={"directions"}))
+        unlikely = negative_similarities(matrix, *counts, **similarity.model_dump(exclude={"directions", "links"}))
         first, second = (torch.autograd.grad(total.sum(), matrix)[0].numpy() for total in (likely, unlikely))
     return first, second
 
