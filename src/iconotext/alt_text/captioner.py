@@ -241,6 +241,7 @@ class Captioner:
             try:
                 return self._request(body)
             except UnreachableError as error:
+                # A refused connection may be tried more often: it costs no time.
                 timeouts += time.monotonic() - begin >= self.settings.seconds
                 if timeouts == TIMEOUTS:
                     raise ImageError(str(error)) from error  # which is not tried again

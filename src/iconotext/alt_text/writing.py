@@ -175,7 +175,7 @@ def find_gaps(text: str, format_: str, *, over: bool = False) -> list[Gap]:
         over: Also return places with an alternative text, to replace it.
     """
     if format_ == "docx":
-        return [replace(gap, quote="") for gap in _tags(text, DRAWING, over)]
+        return [replace(gap, quote="") for gap in _tags(text, DRAWING, over)]  # it has no role for decoration
     gaps = list(_tags(text, IMG, over))
     if format_ == "markdown":
         gaps += [Gap(*match.span(1), "markdown") for match in (FILLED if over else MARKDOWN).finditer(text)]
@@ -305,6 +305,7 @@ def insert_alts(
         if wrong:
             raise DocumentError(f"{path}: picture {wrong[0]} is not there, or has an alternative text")
         parts = list(_parts(copy, data, format_, settings, over))
+        # A mark in every gap: read again, the document shows which picture each gap belongs to.
         trial = {(p, n): f"iconotextmark{p}x{n}x" for p, part in enumerate(parts) for n in range(len(part.gaps))}
         copy.write_bytes(_written(data, _changed_parts(parts, trial)))
         gap_of = _gap_of(before, _read(copy, settings), trial)
@@ -499,6 +500,7 @@ def write_change(change: Change) -> None:
     with open_atomic(change.file, force=True) as stream:
         stream.write(change.inserted.data)
         stream.flush()
+        # Checked as late as possible: what somebody writes between this line and the renaming is lost.
         if change.path.resolve() != change.file or change.file.read_bytes() != change.before:
             raise OutputError(f"cannot write {change.path}: it has changed since it was read; make the drafts again")
 

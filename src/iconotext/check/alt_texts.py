@@ -58,13 +58,13 @@ def _any(words: list[str]) -> str:
     return f"(?:{'|'.join(re.escape(word).replace('_', ' ?') for word in words)})"
 
 
-_NUMBER = r"\d+(?:[.\-–]\d+)*[a-z]?"
+_NUMBER = r"\d+(?:[.\-–]\d+)*[a-z]?"  # 3, 3a, 3.2, 3-4
 
 PLACEHOLDER = re.compile(
     rf"(?:an? |the )?(?:{_any(_QUALITIES)}[ _-])?{_any(_THINGS)}(?:[ _-](?:{_any(_THINGS)}|text))?"
-    rf"\W*(?:(?:no|nr|n°|№)?\W*{_NUMBER})?"
-    rf"|{_any(_PARTS)}[\W_]*(?:(?:no|nr|n°|№)?\W*{_NUMBER})"
-    rf"|(?:[^\W\d_]+[ _-]){{1,3}}{_any(_PHOTOS)}[ _#-]*\d{{1,3}}"
+    rf"\W*(?:(?:no|nr|n°|№)?\W*{_NUMBER})?"  # "a sample image", "Figure no. 3"
+    rf"|{_any(_PARTS)}[\W_]*(?:(?:no|nr|n°|№)?\W*{_NUMBER})"  # "Step 2"
+    rf"|(?:[^\W\d_]+[ _-]){{1,3}}{_any(_PHOTOS)}[ _#-]*\d{{1,3}}"  # "Keyboard Photo 1"
     r"|alt(?:ernative)?(?:[ _-]?text)?|description|title|caption|untitled|unnamed|placeholder|spacer|blank|null|none"
     r"|undefined|n/?a|todo\b.*|tbd|fixme\b.*|xxx+|lorem ipsum\b.*|(?:insert|add|enter|write) (?:an? |the )?"
     r"(?:alt(?:ernative)? ?text|description|image description)\b.*|test|foo|bar|asdf\w*",
@@ -87,7 +87,7 @@ IMAGE_OF = re.compile(
     r"|(?:en |et )?(?:bild|foto|billede|bilde) (?:på|av|af)"
     r"|(?:obraz|zdjęcie) (?:przedstawiając\w+|z)"
     r"|(?:изображение|картинка|фото|фотография|рисунок) "
-    r")(?=\W|(?<=['’ ]))"
+    r")(?=\W|(?<=['’ ]))"  # the phrase ends with a word, or with the apostrophe or space of its last alternative
     r"|.{1,200}(?:の(?:画像|写真)|的(?:图片|圖片|照片))[。．.]?$",
     re.IGNORECASE,
 )

@@ -195,6 +195,7 @@ def _counts(page: Page) -> list[list[tuple[int, Picture]]]:
             if count is None or (anew and count[-1][0] != 1 and _is_headed(page, count[-1][1], picture)):
                 count = open_[label.family, chapter] = []
                 counts.append(count)
+            # The parts of a figure, and pictures side by side below one number, are one figure.
             again = count and count[-1][0] == int(last)
             if not (again and (label.part or picture.block <= count[-1][1].block + 1)):
                 count.append((int(last), picture))
@@ -344,7 +345,7 @@ def wasteful(picture: Picture, page: Page, settings: CheckSettings) -> str | Non
     ratios = [pixels / side for pixels, side in zip(size or (), (width, height), strict=False) if side]
     if size is None or not ratios or weight < SMALL:
         return None
-    pixels = ratios[0] * ratios[-1]
+    pixels = ratios[0] * ratios[-1]  # of one side that is given, the other follows in proportion
     if pixels < WASTE:
         return None
     wide, high = (round(2 * side / ratio) for side, ratio in zip(size, (ratios[0], ratios[-1]), strict=True))

@@ -103,6 +103,7 @@ FEW = 4
 
 _WORD = re.compile(r"[^\W_]+")
 
+# "3 fox", "fox 3" or "fox3"
 _NUMBERED = re.compile(r"(?:(?P<first>\d{1,3}) )?(?P<name>\D*[^\W\d])(?(first)| ?(?P<last>\d{1,3}))")
 
 _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’»)\]]*\s+|(?<=[。！？])")
@@ -142,6 +143,7 @@ def same(one: list[str], other: list[str]) -> bool:
         return False
     if one == other:
         return True
+    # Texts of such different lengths cannot be that alike, and comparing them costs the product of their lengths.
     if min(len(one), len(other)) < FEW or 2 * min(len(one), len(other)) < NEAR * (len(one) + len(other)):
         return False
     matcher = SequenceMatcher(None, one, other, autojunk=False)

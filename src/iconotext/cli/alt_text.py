@@ -166,6 +166,7 @@ def _drafts(
         raise SettingError("drafts are made for a book as a whole: leave --epub out")
     quiet = settings.quiet
     run = Run(paths, settings.reading, output=None, quiet=quiet)
+    # Taken before they are read: a file that changes while the model is asked gets no text of its older version.
     before = {path: _digest(path) for path, _ in run.files}
     documents = (
         (linked, before.get(linked.document.source) if linked.document.source else None)

@@ -207,7 +207,7 @@ class Group(Configured, TyperGroup):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help, in which types have plain names."""
-        self._listing = True
+        self._listing = True  # to the end: the program ends with its help
         name_types(self)
         super().format_help(ctx, formatter)
 

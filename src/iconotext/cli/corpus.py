@@ -251,6 +251,7 @@ def split(
                 into_shards = into_shards or any(isinstance(image.file, bytes) for image in document.images)
                 yield document
 
+        # Read twice, for the splits and to write, so that the documents need not be in memory.
         watched = progress(documents(), total=sum(map(total, files)), label="Reading")
         splits = assign_splits(watched, Shares(validation, test), seed=seed)
         if into_shards and any(output.suffix.lower() in row.suffixes for row in FORMATS.values() if row.write):
@@ -258,7 +259,7 @@ def split(
         parts = zip(progress(documents(), total=len(splits), label="Writing"), splits, strict=True)
         divided = (replace(document, split=part) for document, part in parts)
         if into_shards:
-            _into_shards(divided, output, -(-len(splits) // len(files)))
+            _into_shards(divided, output, -(-len(splits) // len(files)))  # rounded up: at most as many shards
         else:
             write_corpus(divided, output, force=force)
         counts = ", ".join(f"{splits.count(name)} {name}" for name in ("train", "validation", "test"))

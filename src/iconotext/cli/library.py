@@ -191,7 +191,7 @@ def _show_list(description: dict[str, Any]) -> None:
     from iconotext.plain_text import readable
 
     index = description["index"]
-    rows = [
+    rows = [  # a slice up to False or 0 leaves its row out
         ("pictures", f"{description['pictures']:,}"),
         *[("documents", f"{description['documents']:,}")][: description["documents"] or not description["shards"]],
         *[("shards", f"{description['shards']:,} (documents in shards are not counted)")][: description["shards"]],

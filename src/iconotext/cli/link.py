@@ -378,7 +378,7 @@ def link_folder(paths: list[Path], folder: Path, settings: RunSettings) -> None:
             Source(path, name, partial(files.read, name), settings.all_pages or within is None)
             for name, (path, within) in by_name.items()
         )
-        last = INDEX
+        last = INDEX  # of a single document, its page is named instead
         for outcome in run.watched(pages.update(sources, lambda documents: linker().link_all(documents, habits))):
             if isinstance(outcome, Failure):
                 run.failed(outcome)

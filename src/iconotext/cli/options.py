@@ -212,7 +212,7 @@ def _option(option: str, kind: type[BaseModel], name: str, chosen: Fields) -> in
     info = kind.model_fields[name]
     annotation, extra = _type(kind, name)
     default = chosen.defaults.get(name, info.get_default(call_default_factory=True))
-    if isinstance(default, tuple):
+    if isinstance(default, tuple):  # choices are typed in one value with commas, other members one by one
         default = [",".join(map(str, default))] if _choices(info.annotation) else list(default)
     flag = chosen.flag(name)
     settings: dict[str, Any] = {

@@ -134,7 +134,7 @@ def precision_at(scores: NDArray[np.floating], gold: NDArray[np.bool_], count: i
     """
     flat, true = scores.ravel(), gold.ravel()
     count = min(count, flat.size)
-    cut = np.partition(flat, flat.size - count)[flat.size - count]
+    cut = np.partition(flat, flat.size - count)[flat.size - count]  # cells of this score share the last places
     above, tied = flat > cut, flat == cut
     left = count - int(above.sum())
     return float(true[above].sum() + left * true[tied].sum() / tied.sum()) / count

@@ -142,7 +142,7 @@ def pair_vectors(encoder: Encoder, documents: Iterable[Document]) -> PairVectors
         texts=np.concatenate(of_texts)[usable],
         images=np.concatenate(of_images)[readable],
         pictures=tuple(picture for picture, keep in zip(pictures, readable, strict=True) if keep),
-        image_of=(np.cumsum(readable) - 1)[np.array(image_of)[usable]],
+        image_of=(np.cumsum(readable) - 1)[np.array(image_of)[usable]],  # numbers among the images that are left
         relations=relations,
         labels=labels,
         left_out=tuple(left_out),

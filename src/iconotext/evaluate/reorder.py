@@ -130,6 +130,7 @@ def reorder(
         if isinstance(lost, str):
             undefined[document.id] = lost
             continue
+        # By its id, so that the orders of a document do not depend on the documents before it.
         orders = random_scores(document.id, draws, len(lost.position), seed=seed).argsort(axis=1)
         for rule, scores in _scores(linker, lost, unseen):
             by_rule.setdefault(rule, []).append(put_back(scores, lost.position, orders))
@@ -223,7 +224,7 @@ def put_back(
         (half for a pair put at one place); means over the draws.
     """
     results = []
-    apart = np.triu(position[:, None] != position)
+    apart = np.triu(position[:, None] != position)  # each pair of images from different places once
     for order in orders:
         rows, columns = best_matching(scores[:, order])
         put = np.empty_like(position)

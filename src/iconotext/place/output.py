@@ -213,7 +213,7 @@ def _leaf_ends(text: str, lines: Sequence[str]) -> dict[int, tuple[int, str]]:
         if token.map is None or token.nesting < 0 or token.type in _CONTAINERS:
             continue
         first, end = token.map
-        while end > first + 1 and not lines[end - 1].strip():
+        while end > first + 1 and not lines[end - 1].strip():  # the parser counts empty lines behind some blocks
             end -= 1
         begin = _CONTAINER.match(lines[first]) if token.level and first < len(lines) else None
         prefix = re.sub(r"[^\s>]", " ", begin[0]) if begin else ""

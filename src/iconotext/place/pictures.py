@@ -252,6 +252,7 @@ def of_row(row: Any, folder: Path, settings: ReadSettings) -> LinkedDocument | C
 
 
 def _linked_document(row: LinkedOut, folder: Path, settings: ReadSettings) -> LinkedDocument:
+    # Its pictures are named as seen from the document, and the document as seen from where ``link`` ran.
     origin = Path(row.source) if row.source and "://" not in row.source else folder / row.id
     if not origin.is_absolute() and not origin.parent.is_dir():
         origin = folder / origin
