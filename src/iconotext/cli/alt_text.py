@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated
@@ -15,6 +16,7 @@ from iconotext.check.page import FORMATS_AND, FORMATS_OR
 from iconotext.cli.common import EVERY, check_unused, known_errors
 from iconotext.cli.link import RunSettings, linked_documents
 from iconotext.cli.options import (
+    LINKING,
     Download,
     Fields,
     Json,
@@ -54,7 +56,7 @@ CAPTIONING = Fields(
 )
 """Which vision model is asked."""
 
-Linking = Annotated[LinkSettings, Fields(only=("evidence", "habit", "k"), more={"evidence": {"metavar": "KIND,..."}})]
+Linking = Annotated[LinkSettings, replace(LINKING, only=("evidence", "habit", "k"))]
 Captioning = Annotated[CaptionerSettings, CAPTIONING]
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, TypeVar
 import typer
 
 from iconotext.cli.common import known_errors, progress
-from iconotext.cli.evaluate import EvaluateSettings, check_names, evaluate_model, with_feature_table
+from iconotext.cli.evaluate import EvaluateSettings, ScoredLinks, check_names, evaluate_model, with_feature_table
 from iconotext.cli.options import (
     Download,
     Fields,
@@ -210,14 +210,7 @@ def top(
 def examples(
     model: Annotated[str, argument(help="As for `evaluate`.")],
     corpus: Annotated[Path, argument(help="Corpus file with gold links.")],
-    linking: Annotated[
-        LinkSettings,
-        Fields(
-            only=("evidence", "text", "image", "concepts", "cache"),
-            defaults={"evidence": ("picture",)},
-            more={"evidence": {"metavar": "KIND,..."}},
-        ),
-    ],
+    linking: ScoredLinks,
     output: Annotated[Path, typer.Option("--output", "-o", help="HTML file to write.")] = Path("examples.html"),
     split: WholeSplit = None,
     count: Annotated[int, typer.Option(min=1, max=100, help="Number of documents.")] = 4,

@@ -277,6 +277,17 @@ def _precision(precision: RelationPrecision) -> tuple[str, str]:
     return f"{precision.average_precision:.3f} ({low:.3f}–{high:.3f})", f"{precision.positive_rate:.3f}"
 
 
+ScoredLinks = Annotated[
+    LinkSettings,
+    replace(
+        LINKING,
+        only=("evidence", "text", "image", "concepts", "cache"),
+        defaults={"evidence": ("picture",)},
+    ),
+]
+"""How documents are linked of which every pair is scored: by the pictures alone, unless other evidence is named."""
+
+
 class Protocol(StrEnum):
     """The kind of evaluation."""
 
@@ -326,14 +337,7 @@ def evaluate(
     ],
     corpus: Annotated[Path, argument(help="Corpus with gold links, or a folder of shards.")],
     split: WholeSplit = None,
-    linking: Annotated[
-        LinkSettings,
-        replace(
-            LINKING,
-            only=("evidence", "text", "image", "concepts", "cache"),
-            defaults={"evidence": ("picture",)},
-        ),
-    ] = LinkSettings(),
+    linking: ScoredLinks = LinkSettings(),
     settings: EvaluateSettings = EvaluateSettings(),
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
     results: Annotated[Path | None, option(help="Parquet file to write the scores of every document to.")] = None,

@@ -11,7 +11,7 @@ import typer
 
 from iconotext.cli.common import known_errors
 from iconotext.cli.link import Paths, Run, RunSettings, linked_documents, print_parts
-from iconotext.cli.options import Download, Fields, Force, Json, Model, Quiet, Reading, settings_options
+from iconotext.cli.options import LINKING, Download, Force, Json, Model, Quiet, Reading, settings_options
 from iconotext.cli.output import complain, print_table, say
 from iconotext.errors import SettingError
 from iconotext.excerpts import CHUNK_WORDS, CONTEXT_WORDS, Chunk, ChunkImage, Context
@@ -25,10 +25,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
-Linking = Annotated[
-    LinkSettings,
-    Fields(only=("evidence", "habit", "k", "min_confidence", "relations"), more={"evidence": {"metavar": "KIND,..."}}),
-]
+Linking = Annotated[LinkSettings, replace(LINKING, only=("evidence", "habit", "k", "min_confidence", "relations"))]
 Output = Annotated[
     Path | None,
     typer.Option(
