@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.articles import ARTICLE
 from tests.support.coherent import coherent_model, labelled_pairs
 
 
@@ -30,6 +31,16 @@ def corpus(tmp_path, picture) -> Path:
     path = tmp_path / "corpus.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
+
+
+@pytest.fixture
+def docs(tmp_path, picture, monkeypatch) -> Path:
+    """The folder docs of the working folder, with ``ARTICLE`` and its pictures."""
+    picture("docs/one.png", seed=1)
+    picture("docs/two.png", seed=2)
+    (tmp_path / "docs" / "article.md").write_text(ARTICLE)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "docs"
 
 
 @pytest.fixture

@@ -14,12 +14,8 @@ run = program.run
 
 
 @pytest.fixture
-def article(tmp_path, picture):
-    picture("one.png", seed=1)
-    picture("two.png", seed=2)
-    path = tmp_path / "article.md"
-    path.write_text(ARTICLE)
-    return path
+def article(docs):
+    return docs / "article.md"
 
 
 @pytest.mark.slow
@@ -74,7 +70,7 @@ def test_a_folder_is_a_data_set(article, tmp_path):
     assert "3 contexts of 1 document" in said
     table = pq.read_table(tmp_path / "set" / "data" / "train-00000-of-00001.parquet")
     one, two, gone = table["picture"].to_pylist()
-    assert (one["bytes"], two["path"], gone) == ((tmp_path / "one.png").read_bytes(), "two.png", None)
+    assert (one["bytes"], two["path"], gone) == (article.with_name("one.png").read_bytes(), "two.png", None)
     assert (tmp_path / "set" / "README.md").read_text().startswith("---\nlanguage:\n- en\n")
     again = run("chunks", article, "--output", tmp_path / "set", status=1).stderr
     assert "something in it already; --force replaces" in again

@@ -6,33 +6,23 @@ import json
 
 import pytest
 
-from tests.support.articles import ARTICLE
 from tests.support.program import run
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def docs(tmp_path, picture, monkeypatch):
-    picture("docs/one.png", seed=1)
-    picture("docs/two.png", seed=2)
-    (tmp_path / "docs" / "article.md").write_text(ARTICLE)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def test_label_studio_and_back(docs):
+def test_label_studio_and_back(docs, tmp_path):
     said = run("link", "docs/", "--to", "label-studio", "--output", "tasks.json").stderr
     assert "the labelling interface of the project: tasks.xml" in said
-    assert (docs / "tasks.xml").read_text().startswith("<View>")
+    assert (tmp_path / "tasks.xml").read_text().startswith("<View>")
     again = run("link", "docs/", "--to", "label-studio", "--output", "tasks.json", status=1).stderr
     assert "tasks.json exists already" in again
-    tasks = json.loads((docs / "tasks.json").read_text())
+    tasks = json.loads((tmp_path / "tasks.json").read_text())
     for task in tasks:  # people agree with everything
         task["annotations"] = [{"result": task["predictions"][0]["result"], "was_cancelled": False}]
-    (docs / "export.json").write_text(json.dumps(tasks))
+    (tmp_path / "export.json").write_text(json.dumps(tasks))
     run("corpus", "build", "label-studio", "--source", "export.json", "--images", ".", "--output", "gold.jsonl")
-    gold = json.loads((docs / "gold.jsonl").read_text())
+    gold = json.loads((tmp_path / "gold.jsonl").read_text())
     assert gold["images"] == ["docs/one.png", "docs/two.png"]  # without the one that is not there
     said_of = [gold["sentences"][sentence] for sentence, image in gold["links"] if image == 1]
     assert "A cat sleeps on the roof of the depot." in said_of
@@ -44,11 +34,11 @@ def test_label_studio_and_back(docs):
     assert len(json.loads(said)) == 1
 
 
-def test_rows_of_others(docs):
+def test_rows_of_others(docs, tmp_path):
     run("corpus", "build", "folder", "--source", "docs/", "--output", "corpus.jsonl")
     run("corpus", "convert", "corpus.jsonl", "shard.jsonl", "--to", "mmc4", "--links", "default")
-    row = json.loads((docs / "shard.jsonl").read_text())
+    row = json.loads((tmp_path / "shard.jsonl").read_text())
     matched = [info["matched_text_index"] for info in row["image_info"]]
     assert row["text_list"][matched[1]] in ("A cat sleeps on the roof of the depot.", "Nobody wakes it.")
     run("corpus", "convert", "shard.jsonl", "again.jsonl", "--to", "mmc4", "--links", "no-such", status=1)
-    assert not (docs / "again.jsonl").exists()
+    assert not (tmp_path / "again.jsonl").exists()

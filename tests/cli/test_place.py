@@ -7,7 +7,6 @@ import json
 import pytest
 
 from tests.support import program
-from tests.support.articles import ARTICLE
 
 run = program.run
 
@@ -15,13 +14,9 @@ ANSWER = "It rains.\n\nOn the *roof* of the depot sleeps a cat.\n"
 
 
 @pytest.fixture
-def folder(tmp_path, picture, monkeypatch):
-    picture("docs/one.png", seed=1)
-    picture("docs/two.png", seed=2)
-    (tmp_path / "docs" / "article.md").write_text(ARTICLE)
-    (tmp_path / "answer.md").write_text(ANSWER)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+def folder(docs):
+    (docs.parent / "answer.md").write_text(ANSWER)
+    return docs.parent
 
 
 @pytest.mark.slow

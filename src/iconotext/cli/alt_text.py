@@ -190,13 +190,13 @@ def _drafts(
             refused.append(outcome)
         else:
             drafts.append(outcome)
-    for reason in dict.fromkeys(draft.reason for draft in refused if draft.text is None):
-        names = [draft.id for draft in refused if draft.reason == reason]
+    for reason in dict.fromkeys(refusal.reason for refusal in refused if refusal.text is None):
+        names = [refusal.id for refusal in refused if refusal.reason == reason]
         complain(f"no draft for {counted(len(names), 'picture')} ({shortened(', '.join(names), 60)}): {reason}")
     for refusal in refused if not quiet else ():
         if refusal.text is not None:
-            said = f'; the model said "{refusal.text}"' if refusal.text else ""
-            complain(f"no draft for {refusal.id} ({refusal.source}): {refusal.reason}{said}")
+            reply = f'; the model said "{refusal.text}"' if refusal.text else ""
+            complain(f"no draft for {refusal.id} ({refusal.source}): {refusal.reason}{reply}")
     if not quiet:
         stored = f"; {captioner.stored:,} had a reply from before" if captioner.stored else ""
         sent = f"{counted(captioner.sent, 'picture')} sent to {captioner.host}, {captioner.tokens:,} tokens"

@@ -85,14 +85,14 @@ def place(
             if not quiet:
                 number = len(result.placed)
                 say(f"Wrote {output}: {number} of {number + len(result.left_out)} pictures placed", err=True)
-                for why, left_out in Counter(each.why for each in result.left_out).items():
-                    say(f"Left out {left_out}: {as_typed(why)}", err=True)
+                for why, count in Counter(image.why for image in result.left_out).items():
+                    say(f"Left out {count}: {as_typed(why)}", err=True)
         elif json:
             say_json(result.model_dump())
         elif not quiet:
             print_table(_table(result))
-            for each in result.left_out:
-                say(f"Left out: {each.picture}: {as_typed(each.why)}", err=True)
+            for image in result.left_out:
+                say(f"Left out: {image.picture}: {as_typed(image.why)}", err=True)
 
 
 def _table(result: PlacedOut) -> Table:

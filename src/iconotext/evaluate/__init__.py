@@ -1,8 +1,8 @@
 """Measures how good links are: metrics, intervals, and whether one model is better than another.
 
 >>> from iconotext.evaluate import Scored, evaluate
->>> found = evaluate([Scored("a", [[0.9, 0.1], [0.4, 0.6]], ((0, 0), (1, 0)))])
->>> found.means["auc"]
+>>> evaluation = evaluate([Scored("a", [[0.9, 0.1], [0.4, 0.6]], ((0, 0), (1, 0)))])
+>>> evaluation.means["auc"]
 0.75
 """
 
