@@ -232,6 +232,7 @@ def test_pictures_are_put_back(tmp_path, picture):
         (["no-training", "gone.jsonl"], r"gone\.jsonl: no such file"),
         (["no-training", "empty.jsonl"], "no documents"),
         (["no-training", "bad.jsonl"], "line 1"),
+        (["no-training", "good.jsonl", "--word-vectors", "v.txt"], "--word-vectors is for object-detection: leave it"),
         (["no-training", "good.jsonl", "--draws", "5"], "--draws is for retrieval and reordering: add --pool"),
         (["no-training", "good.jsonl", "--protocol", "reorder", "--pool", "5"], "--pool does not go with --protocol"),
         (["no-training", "good.jsonl", "--protocol", "reorder"], "no document can be measured .it has no sentences"),

@@ -58,6 +58,9 @@ def test_chunks(article, tmp_path):
 
 def test_what_is_wrong_is_said_before_any_work(article, tmp_path):
     assert "ends in .jsonl or .parquet" in run("chunks", article, "-o", tmp_path / "c.csv", status=1).stderr
+    for command in ("context", "chunks"):
+        said = run(command, article, "-o", tmp_path / "new.jsonl", "--json", status=1).stderr
+        assert "--json prints, and --output writes a file: take one of them" in said
     (tmp_path / "there.jsonl").touch()
     assert "--force replaces it" in run("context", article, "-o", tmp_path / "there.jsonl", status=1).stderr
     assert run("context", article, "--words", 0, status=2)

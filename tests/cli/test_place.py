@@ -51,6 +51,7 @@ def test_errors_are_one_line(folder):
         ("answer.md", "gone.png"): "gone.png: no such file",
         ("answer.md", "gone.jsonl"): "gone.jsonl: cannot be read: No such file or directory",
         ("answer.md", "docs", "-o", "out.pdf"): "name a file that ends in .md",
+        ("answer.md", "docs", "-o", "out.md", "--json"): "--json prints, and --output writes a file",
         ("answer.md", "docs", "--evidence", "smell"): "no evidence smell",
     }.items():
         (line,) = run("place", *words, status=None).stderr.splitlines()

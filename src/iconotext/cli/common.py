@@ -142,6 +142,10 @@ def _ends_when_terminated() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
+PRINT_OR_WRITE = "prints, and --output writes a file: take one of them"
+"""Why ``--json`` does not go with ``--output``."""
+
+
 def check_unused(options: Mapping[str, object], why: str) -> None:
     """Raise ``SettingError`` with a reason if an option was given that does not apply."""
     for name, value in options.items():

@@ -386,6 +386,8 @@ def evaluate(
     - `iconotext evaluate default articles.jsonl --protocol reorder`
     """
     with known_errors(download=download):
+        if "object-detection" not in (model, compare):
+            check_unused({"--word-vectors": settings.word_vectors}, "is for object-detection: leave it out")
         if protocol is Protocol.REORDER:
             options = {"--results": results, "--compare": compare, "--force": force, "--pool": pool, "--refine": refine}
             check_unused(options, "does not go with --protocol reorder: leave it out")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from iconotext.cli.common import known_errors
+from iconotext.cli.common import PRINT_OR_WRITE, check_unused, known_errors
 from iconotext.cli.link import Paths, Run, RunSettings, linked_documents, print_parts
 from iconotext.cli.options import LINKING, Download, Force, Json, Model, Quiet, Reading, settings_options
 from iconotext.cli.output import complain, print_table, say
@@ -212,6 +212,8 @@ def _write(
     from iconotext.report.as_excerpts import check_folder, check_suffix, json_array, write_dataset, write_excerpts
     from iconotext.system.files import check_overwrite
 
+    if output is not None:
+        check_unused({"--json": as_json}, PRINT_OR_WRITE)
     is_folder = output is not None and (output.is_dir() or not output.suffix)
     if output is not None and is_folder:
         require("parquet", purpose="a data set")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from iconotext.cli.common import known_errors
+from iconotext.cli.common import PRINT_OR_WRITE, check_unused, known_errors
 from iconotext.cli.options import Download, Fields, Force, Json, Model, Quiet, Reading, argument, settings_options
 from iconotext.cli.output import as_typed, complain, print_table, say, say_json
 from iconotext.linker import Linker
@@ -66,6 +66,7 @@ def place(
         from iconotext.system.files import check_overwrite
 
         if output is not None:
+            check_unused({"--json": json}, PRINT_OR_WRITE)
             check_overwrite(output, force)
         document = text_document(sys.stdin.read() if text == "-" else Path(text), reading)
         sources: list[Given] = []
