@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import io
 import zipfile
+from concurrent.futures import Future
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from iconotext.serve.alt_text import _ask
 from tests.support import program
 from tests.support.captioner import completion, failure, serving
 from tests.support.server import ARTICLE, WITHOUT_ALT, Running, described, drawn, dropped, say, wait_for, write_article
@@ -271,6 +275,14 @@ def test_a_vision_model_is_asked_for_one_picture_and_nothing_is_said_for_anybody
     refused = asking.ask("POST", f"{home}/draft", {"key": found["pictures"][2]["key"]})
     assert (refused.status, "it answered 401: no key" in refused.json["detail"]) == (502, True)
     assert asking.ask("POST", f"{home}/draft", {"key": "nothing"}).status == 404
+
+
+def test_nobody_is_asked_for_a_client_that_has_left():
+    future: Future[Any] = Future()
+    future.cancel()
+    asked: list[Any] = []
+    _ask(SimpleNamespace(ask=asked.append), [], future)
+    assert asked == []
 
 
 def test_what_the_command_asked_is_not_asked_again(asking, vision, folder):

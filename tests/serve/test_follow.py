@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from iconotext.serve.sources import File, files_now
+from iconotext.serve.sources import File, Place, files_now, read_files
 from tests.support.server import ARTICLE, Running, png, wait_for
 
 pytestmark = pytest.mark.slow
@@ -225,6 +225,14 @@ def test_the_page_of_a_followed_file_may_load_one_script_more_and_no_other(write
     page = writer.ask("GET", f"/documents/{dropped}")
     assert b"follow.js" not in page.body
     assert "connect-src" not in page.headers["content-security-policy"]
+
+
+def test_a_picture_that_may_come_is_followed_below_a_root_that_is_a_link(tmp_path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("# A\n\nA boat.\n\n![](later.png)\n\n![](../outside.png) ![](a%00b.png)\n")
+    (tmp_path / "root").symlink_to(tmp_path / "docs")
+    read = read_files(Place(str(tmp_path / "docs" / "a.md"), "a", str(tmp_path / "root")))
+    assert [file.path for file in read.files[1:]] == [str(tmp_path / "docs" / "later.png")]
 
 
 def test_files_now(tmp_path):

@@ -234,7 +234,8 @@ async def draft(jobs: TheJobs, document: TheDocument, body: AskIn) -> DraftOut:
 
 
 def _ask(captioner: Captioner, prompt: Messages, future: Future[Reply | NoReply]) -> None:
-    future.set_running_or_notify_cancel()  # from now on, it cannot be cancelled
+    if not future.set_running_or_notify_cancel():  # the client has left; from now on, it cannot be cancelled
+        return
     try:
         future.set_result(captioner.ask(prompt))
     except Exception as error:

@@ -81,10 +81,13 @@ def documents_in(
     return tuple((name, str(path)) for name, path in zip(names, inside, strict=True))
 
 
-def is_inside(path: Path, folder: Path | str) -> bool:
+def is_inside(path: Path | str, folder: Path | str) -> bool:
     """Whether a path is in a folder once links are followed; a link to itself is where it lies."""
-    # Not ``Path.resolve``, which fails for a link to itself.
-    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+    try:
+        # Not ``Path.resolve``, which fails for a link to itself.
+        return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+    except ValueError:  # a name with a zero byte, which no file has
+        return False
 
 
 def files_now(paths: Iterable[str]) -> tuple[File, ...]:
@@ -139,7 +142,7 @@ def _picture_files(document: Document, path: Path, within: Path) -> list[str]:
             files.add(str(image.file))
         elif image.file is None and len(image.source) <= MAX_LENGTH and not SCHEME.match(image.source):
             beside = os.path.normpath(path.parent / unquote(image.source))  # missing now, and may come later
-            if Path(beside).is_relative_to(within):
+            if is_inside(beside, within):
                 files.add(beside)
     return sorted(files - {str(path)})
 
