@@ -171,6 +171,7 @@ def test_paths_inside(root):
     assert served.inside("sub/./new.md") == root.resolve() / "sub" / "new.md"
     assert served.inside(".") == root.resolve()
     assert served.name(Path("/elsewhere/a.png")) == "/elsewhere/a.png"
+    assert served.name(root / "\udcff.png") == "\ufffd.png"
 
 
 def test_a_fault_of_ours_is_told_without_its_details(root, monkeypatch):

@@ -30,6 +30,7 @@ from iconotext.place.output import placed
 from iconotext.place.pictures import Given
 from iconotext.place.settings import MIN_CONFIDENCE, PlaceSettings
 from iconotext.place.text import text_document
+from iconotext.plain_text import encodable
 from iconotext.read import ReadSettings, find_documents, read
 from iconotext.read.format import EXAMPLES
 from iconotext.report.as_excerpts import row
@@ -164,7 +165,7 @@ class Served:
             return
         for top, folders, files in os.walk(folder):
             for name in (*folders, *files):
-                self.inside(self.name(Path(top, name)))
+                self.inside(Path(top, name).relative_to(self.root).as_posix())
         if is_library(folder):
             settings = read_settings(folder)
             self._check_model(settings.model, SHIPPED)
@@ -177,8 +178,8 @@ class Served:
             )
 
     def name(self, path: Path) -> str:
-        """Return the name of a file in answers, relative to the folder."""
-        return path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else str(path)
+        """Return the name of a file in answers, relative to the folder; what is not UTF-8 in it is replaced."""
+        return encodable(path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else str(path))
 
 
 def server(served: Served) -> MCPServer[Any]:

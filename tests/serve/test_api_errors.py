@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from concurrent.futures import Future
+from contextlib import closing
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,8 +21,9 @@ from iconotext.serve.jobs import Jobs
 from iconotext.serve.pool import BusyError
 from iconotext.serve.request_work import Reply
 from iconotext.serve.settings import ServeSettings
+from iconotext.serve.store import Store
 from iconotext.system.processes import GoneError, LateError
-from tests.support.server import awaited
+from tests.support.server import awaited, wait_for
 
 
 class MadeUp:
@@ -100,6 +102,17 @@ def test_a_file_waits_for_a_free_process_and_is_refused_where_it_cannot_be_made(
     with pytest.raises(expected) as refused:
         awaited(sent_once, jobs, "a.zip", "application/zip", print, [], "a")
     assert getattr(refused.value, "status_code", None) == (None if isinstance(end, BusyError) else 409)
+
+
+def test_what_cannot_be_stored_for_a_bug_is_not_done_again_at_once(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr("iconotext.serve.jobs.AGAIN", 1_000)
+    with closing(Store(tmp_path / "s.sqlite")) as store:
+        store.add_collection("trip", tmp_path, own=False)
+        pool = MadeUp(Reply(b"", 0, 0))  # nothing that a collection can have
+        with closing(Jobs(store, pool, ServeSettings(data=tmp_path))):
+            wait_for(lambda: pool.calls)
+    assert len(pool.calls) == 1
+    assert "trip: the result of a process cannot be stored" in caplog.text
 
 
 def test_parameters_become_settings_and_what_is_counted_is_told(asked):

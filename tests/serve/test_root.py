@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+from types import SimpleNamespace
+
 import pytest
 from fastapi import HTTPException
 
 from iconotext.errors import DocumentError
 from iconotext.serve import root as module
+from iconotext.serve.pages import folder
 from iconotext.serve.root import ENTRIES, OUTSIDE, below, shelf
-from iconotext.serve.sources import Place, documents_in, read_place
+from iconotext.serve.settings import ServeSettings
+from iconotext.serve.sources import NOT_UTF_8, Place, documents_in, read_place
 
 
 @pytest.fixture
@@ -55,6 +60,21 @@ def test_all_that_is_in_a_folder_is_shown_or_counted(home):
 def test_the_files_that_are_counted_are_those_that_opening_finds(home):
     (guide,) = [each for each in shelf(home, "", 1).inside if each.name == "guide"]
     assert guide.about.startswith(f"{len(documents_in(str(home / 'guide'), str(home), 99))} documents")
+
+
+def test_a_name_that_is_not_utf_8_says_so(home, store):
+    (home / "a\udcff").mkdir()
+    (home / "a\udcff" / "b.md").write_text("# A\n")
+    page = folder(SimpleNamespace(settings=ServeSettings(root=home), store=store), "", 1)
+    assert f'<span>a\ufffd</span><span class="quiet">{NOT_UTF_8}</span>'.encode() in page.encode()
+    with pytest.raises(DocumentError, match=f"^a\ufffd/b.md: {NOT_UTF_8}$"):
+        documents_in(str(home), str(home), 99)
+
+
+def test_a_pipe_keeps_nobody_waiting(home):
+    os.mkfifo(home / "pipe.md")
+    with pytest.raises(DocumentError, match=r"pipe\.md: a pipe or a device, not a file"):
+        read_place(Place(str(home / "pipe.md"), "pipe", str(home)))
 
 
 def test_a_link_to_itself_costs_no_other_document(home):

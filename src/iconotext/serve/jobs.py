@@ -41,7 +41,7 @@ from iconotext.system.threads import in_background
 logger = logging.getLogger(__name__)
 
 AGAIN = 5.0
-"""Seconds before a full queue, or a full disk, is tried again."""
+"""Seconds before work is tried again for which the queue or the disk was full, or whose result was not stored."""
 
 WHOLE = -1
 """Stands in for a document's id when the work is on a whole collection."""
@@ -68,8 +68,8 @@ class Jobs:
         self._at_work: dict[str, set[int]] = {}
         self._after = ""  # the collection that had the last turn
         self._closed = False
-        self._full_until = 0.0
-        """When to try again, after the disk was full; 0 if it was not."""
+        self._paused_until = 0.0
+        """When to try again, after a result could not be stored; 0 if the last one could."""
         self._thread = in_background(self._run)
 
     def wake(self) -> None:
@@ -149,7 +149,7 @@ class Jobs:
 
     def _begin(self) -> bool:
         """Start one piece of work; False if there is none, or if all processes are busy."""
-        if sum(map(len, self._at_work.values())) >= self.settings.workers or time.monotonic() < self._full_until:
+        if sum(map(len, self._at_work.values())) >= self.settings.workers or time.monotonic() < self._paused_until:
             return False
         # In turn: first the collections behind the one that had the last turn, then the others from the beginning.
         for collection in sorted(self.store.collections(), key=lambda c: (c.id <= self._after, c.id)):
@@ -319,15 +319,16 @@ class Jobs:
                 except IconotextError as error:
                     result = error
                 store(result)
-                self._full_until = 0.0
+                self._paused_until = 0.0
             except CancelledError:
                 pass  # the server is stopping; it is done after the next start
             except FullDiskError:
-                if not self._full_until:
+                if not self._paused_until:
                     logger.warning("the disk is full: free some space, and what is left to do is done")
-                self._full_until = time.monotonic() + AGAIN
+                self._paused_until = time.monotonic() + AGAIN
             except Exception:
                 logger.exception("%s: the result of a process cannot be stored", collection.name)
+                self._paused_until = time.monotonic() + AGAIN  # or the same work would begin again at once
             finally:
                 with self._changed:
                     self._at_work[collection.id].discard(document)

@@ -16,7 +16,7 @@ from iconotext.plain_text import counted, data_size, readable
 from iconotext.read.find import BUILT, LEFT_OUT, find_documents
 from iconotext.read.format import lacks_extra
 from iconotext.serve.listing import Pagination
-from iconotext.serve.sources import is_inside
+from iconotext.serve.sources import NOT_UTF_8, is_inside, is_utf_8
 
 ENTRIES = 50
 """Maximum number of folders and documents on a page."""
@@ -102,9 +102,12 @@ def shelf(root: Path | None, path: str, number: int) -> Shelf:
 
 
 def _inside(place: Path, home: Path, beside: set[str]) -> Inside:
+    path = place.relative_to(home).as_posix()
     is_folder = opens = False
     if not is_inside(place, home):
         about = OUTSIDE
+    elif not is_utf_8(path):
+        about, path = NOT_UTF_8, readable(path)
     elif place.is_dir():
         is_folder = True
         documents, about = _contents(place, home)
@@ -123,7 +126,7 @@ def _inside(place: Path, home: Path, beside: set[str]) -> Inside:
         about = "is read with iconotext[formats] alone"
     else:
         about, opens = data_size(place.stat().st_size), True
-    return Inside(readable(place.name), place.relative_to(home).as_posix(), is_folder, about, opens)
+    return Inside(readable(place.name), path, is_folder, about, opens)
 
 
 def _contents(folder: Path, home: Path) -> tuple[int, str]:

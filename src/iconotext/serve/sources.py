@@ -14,7 +14,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from iconotext.errors import DocumentError
-from iconotext.plain_text import json_text
+from iconotext.plain_text import encodable, json_text, readable
 from iconotext.read import ReadSettings, find_documents, read_documents, unique_names
 from iconotext.read.address import MAX_LENGTH, SCHEME
 from iconotext.types import Document
@@ -23,6 +23,9 @@ CACHED_DOCUMENTS = 16
 """Number of documents that a process caches, for pages that are written again."""
 
 _HINT = re.compile(r"[;:] [^;:]*\b(?:root|fetch|allow_outside|max_bytes)=(?:\.\.\.|True).*$")
+
+
+NOT_UTF_8 = "its name, or that of a folder around it, is not UTF-8: rename it"
 
 
 class Place(NamedTuple):
@@ -64,15 +67,20 @@ class Reading(NamedTuple):
 def documents_in(
     start: str, within: str, most: int, labels: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[tuple[str, str], ...]:
-    """Name and path of each document of a file or folder; ``DocumentError`` if there are more than ``most``.
+    """Name and path of each document of a file or folder.
 
     Args:
         within: The folder that must contain all files; links that lead out of it are not followed.
         labels: Names of files that were sent, see ``store.Saved``.
+
+    Raises:
+        DocumentError: There are more than ``most``, or one has a name that is not UTF-8.
     """
     inside = []
     for path, _ in find_documents([start]):
         if is_inside(path, within):
+            if not is_utf_8(str(path)):  # neither the database nor an address can have it
+                raise DocumentError(f"{readable(os.path.relpath(path, within))}: {NOT_UTF_8}")
             inside.append(path)
         if len(inside) > most:
             raise DocumentError(f"more than {most:,} documents: open a part of it")
@@ -88,6 +96,11 @@ def is_inside(path: Path | str, folder: Path | str) -> bool:
         return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
     except ValueError:  # a name with a zero byte, which no file has
         return False
+
+
+def is_utf_8(name: str) -> bool:
+    """Whether the name of a file can be written as UTF-8."""
+    return encodable(name) == name
 
 
 def files_now(paths: Iterable[str]) -> tuple[File, ...]:
@@ -125,6 +138,8 @@ def read_files(place: Place) -> Reading:
 @lru_cache(CACHED_DOCUMENTS)
 def _read(place: Place, source: File) -> Reading:
     path, within = Path(place.path), Path(place.within)
+    if path.exists() and not path.is_file():  # to open a pipe would take until somebody writes into it
+        raise DocumentError(f"{path.name}: a pipe or a device, not a file")
     try:
         with path.open("rb") as file:  # before reading: the file may change later; in chunks: it may be huge
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
