@@ -78,7 +78,7 @@ class Linker:
                 require(kind.extra, purpose=f"the evidence {kind.name}")
         options = chosen.model_dump(include={"text", "image", "concepts", "cache"})
 
-        def read_layers(texts: Sequence[str], layers: NDArray[np.float16]) -> None:
+        def read_layers(texts: Sequence[str], layers: NDArray[np.float16]) -> None:  # called once ``linker`` exists
             if chosen.relations != "none":
                 linker.relation_model.read_layers(texts, layers)
 

@@ -135,7 +135,7 @@ class LinkingRun:
             if texts and not is_foreign(document, text.language):
                 compared += [*document_sentences, *texts, PROBE]
         read = [text for group, needed in zip(sentences, is_read, strict=True) if needed for text in group]
-        same = self.encoder.reader is text
+        same = self.encoder.reader is text  # then a text serves pictures and captions, and is encoded once
         captions_by = encoded_once(text, [*read, *compared] if same else compared)
         sentences_by = captions_by if same else encoded_once(self.encoder.reader, read)
         return [
@@ -321,6 +321,7 @@ def _ahead(
     work: Callable[[Sequence[T]], Sequence[R]], documents: Iterable[T | Failure]
 ) -> Iterator[Sequence[R | Failure]]:
     """Apply ``work`` to each batch, in a thread, one batch ahead of the consumer."""
+    # Two batches: the one in use and the next. ``closing`` ends the thread if the consumer stops early.
     with closing(in_threads(partial(apply, work), _batches(documents), threads=1, ahead=2)) as batches:
         yield from batches
 

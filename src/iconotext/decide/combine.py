@@ -181,6 +181,7 @@ def _combined(
             odds[kind] = _against_mean(cells, _weighed(cells, evidence, kind, coefficients[kind]))
         else:
             odds[kind] = _weighed(cells, evidence, kind, stated_weight(kind))
+        # Images with evidence of this kind and of no fitted one: the null option gets its assumed share.
         alone = (null == _NOTHING) & (cells.image_sums(odds[kind] != 0) > 0)
         null[alone] = np.log(cells.sentences * NOWHERE)[cells.of_image[alone]]
     reference = cells.joined([item.reference for item in evidence])

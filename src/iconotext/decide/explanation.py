@@ -112,7 +112,7 @@ def explain_links(
     """
     by_sentence, by_image = _grouped(link.sentence for link in links), _grouped(link.image for link in links)
     words: dict[int, list[tuple[int, int, float]]] = {}
-    vectors: dict[int, FloatMatrix] = {}  # of the whole sentences
+    vectors: dict[int, FloatMatrix] = {}  # of the whole sentences, which the trials of the images below need
     for sentence, spans, encoded in _word_trials(sorted(by_sentence), texts, sentence_vectors):
         vectors[sentence] = encoded[0].copy()  # a view would keep the whole batch in memory
         for n in by_sentence[sentence]:

@@ -169,6 +169,7 @@ def place_evidence(place: Places, log_odds: FloatMatrix) -> PlaceEvidence:
         log_odds: (cells,) of the sentence for the image, by all evidence but layout.
     """
     cells = place.cells
+    # Relative to the image's best sentence, so that nothing overflows; only ratios within an image count.
     odds = np.exp(log_odds.astype(np.float64) - cells.image_tops(log_odds)[cells.image])
     shape = (len(cells.of_image), len(PLACES))
     at = place.numbers + len(PLACES) * cells.image

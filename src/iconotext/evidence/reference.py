@@ -123,7 +123,7 @@ def reference_evidence(document: Document) -> FloatMatrix:
         cited, pointing = _references(sentence.text)
         for label in cited:
             explicit.extend(_images_labelled(document, labels, label, i, place))
-        if explicit:
+        if explicit:  # in a sentence that cites a figure, pointing words say no more
             evidence[i, explicit] = EXPLICIT
         elif pointing is not None and sentence.kind != "caption" and (layout := place()) is not None:
             evidence[i, _pointed(layout, i, pointing)] = VAGUE if pointing.direction == "near" else DIRECTED

@@ -37,6 +37,7 @@ CHUNK = 8 * 2**20
 """Bytes that are copied at a time."""
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+# Parts of error messages that no second try changes.
 _FINAL = ("ACCESS_DENIED", "NO_SUCH_BUCKET", "INVALID_ACCESS_KEY", "SIGNATURE", "NO_SUCH_KEY", "RESOURCE_NOT_FOUND")
 
 

@@ -74,7 +74,7 @@ class Child:
             if self.pipe.poll(seconds):
                 return self.pipe.recv()
         except (EOFError, OSError):
-            self.close()
+            self.close()  # waits for the end, without which there is no exit code
             raise GoneError(self._death()) from None
         self.close()
         raise LateError(f"it takes more than {seconds:.0f} seconds")

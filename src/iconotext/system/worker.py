@@ -95,6 +95,7 @@ def _folder() -> str | None:
 
 def _ask(question: object, seconds: float) -> tuple[bool, Any] | None:
     """Return the worker's answer; None if it ended instead of answering."""
+    # Pickled as a whole first: an argument without a pickle must not leave half a question in the pipe.
     message = pickle.dumps(question, protocol=pickle.HIGHEST_PROTOCOL)
     worker = _running_worker()
     timer = threading.Timer(CLOCK * seconds, worker.process.kill)
@@ -147,7 +148,7 @@ def _started_worker(modules: Sequence[str] = ()) -> _Worker:
     environment = {**os.environ, "PYTHONPATH": places, "OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
     try:
         process = subprocess.Popen(
-            [sys.executable, "-P", "-c", _START, *modules],
+            [sys.executable, "-P", "-c", _START, *modules],  # -P: no module is taken from the current folder
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -231,6 +232,7 @@ def limit_memory(memory: int | None) -> None:
     limit = hard
     if memory is not None:
         with contextlib.suppress(OSError), open("/proc/self/statm", encoding="ascii") as file:
+            # The first number is the size of the address space, in pages.
             memory += int(file.read().split()[0]) * resource.getpagesize()
         limit = memory if hard == resource.RLIM_INFINITY else min(memory, hard)
     with contextlib.suppress(ValueError, OSError):  # macOS refuses
@@ -240,7 +242,7 @@ def limit_memory(memory: int | None) -> None:
 def _end_after(seconds: float) -> None:
     """Let the system end this process after some seconds of work, also if the caller is gone; 0 cancels that."""
     if hasattr(signal, "setitimer"):  # not on Windows
-        signal.setitimer(signal.ITIMER_PROF, seconds)
+        signal.setitimer(signal.ITIMER_PROF, seconds)  # counts the time of the processor
 
 
 def end_with(parent: int) -> None:
