@@ -26,36 +26,10 @@ from iconotext.evidence.caption import Reading
 from iconotext.evidence.gather import DocumentEvidence
 from iconotext.evidence.reference import DIRECTED, EXPLICIT, VAGUE
 from iconotext.types import EVIDENCE, Image, LinkedDocument, LinkedSentence, TextLine
-from tests.support.linking import BLOCKS, READING, TEXTS, document, encode, workshop
+from tests.support.linking import BLOCKS, READING, TEXTS, document, documents, encode, workshop
 
 SELECTIONS = get_args(Selection)
-texts = st.sampled_from(
-    ["Anna paints.", "The red house of Anna", "", "  ", "1945", "Figure 1: A house.", "見る。", "x" * 300]
-)
-sentences = st.lists(texts | st.sampled_from(TEXTS), max_size=5)
-images = st.lists(
-    st.builds(
-        lambda caption, alt, position, lines, problem: Image(
-            "house.jpg", caption=caption, alt=alt, position=position, lines=lines, problem=problem
-        ),
-        caption=st.none() | texts,
-        alt=st.none() | texts,
-        position=st.integers(0, 5),
-        lines=st.none() | st.lists(texts.map(lambda text: TextLine(text, 0.9, (0, 0, 1, 1))), max_size=2).map(tuple),
-        problem=st.sampled_from([None, None, "broken"]),
-    ),
-    max_size=4,
-)
 evidences = st.sets(st.sampled_from(EVIDENCE))
-
-
-@st.composite
-def documents(draw: Any) -> Any:
-    some = draw(sentences)
-    placed = [replace(i, position=min(i.position or 0, len(some))) for i in draw(images)]
-    blocks = np.cumsum(draw(st.lists(st.integers(0, 1), min_size=len(some), max_size=len(some)))).tolist()
-    layout = draw(st.booleans())
-    return document(some, placed, blocks=blocks if layout else [None] * len(some))
 
 
 def cosines(d: Any, seed: Any = 0) -> Any:

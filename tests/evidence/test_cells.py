@@ -1,15 +1,14 @@
-"""Evidence of a window of documents: where the cells lie, and that no document depends on the others."""
+"""Evidence of a batch of documents: where the cells lie, and that no document depends on the others."""
 
 import numpy as np
-import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from iconotext.evidence.caption import Reading
 from iconotext.evidence.cells import Cells, Columns
 from iconotext.evidence.gather import gather_evidence
-from iconotext.types import Document, Image, Sentence, TextLine
-from tests.support.linking import encode
-
-WORDS = "red fox mill turbine of The 3 river 東京駅 shown Figure 2 above photo".split()
+from iconotext.types import Document
+from tests.support.linking import documents, encode
 
 
 def test_cells_by_hand() -> None:
@@ -41,40 +40,19 @@ def test_columns_of_a_document() -> None:
     assert cells.summed([first, None], {"b": 10.0, "c": 1.0}).tolist() == [0, 10, 0, 0]
 
 
-def made(rng: np.random.Generator) -> Document:
-    def said(most: int) -> str:
-        return " ".join(rng.choice(WORDS, rng.integers(most)))
-
-    size = int(rng.integers(7))
-    blocks = np.cumsum(rng.integers(0, 2, size)).tolist() if rng.integers(3) else [None] * size
-    images = tuple(
-        Image(
-            "a.png",
-            caption=said(5) or None,
-            alt=said(4) or None,
-            position=int(rng.integers(size + 1)),
-            lines=(TextLine(said(3) or "red", 0.9, (0, 0, 1, 1)),) if rng.integers(2) else None,
-            problem="broken" if rng.integers(5) == 0 else None,
-        )
-        for _ in range(rng.integers(5))
-    )
-    return Document("d", tuple(Sentence(said(9) or "Red.", block) for block in blocks), images)
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_a_document_does_not_depend_on_the_others_of_its_window(seed: int) -> None:
+@settings(max_examples=20, deadline=None)
+@given(st.lists(documents(), min_size=1, max_size=9), st.integers(0, 2**31))
+def test_a_document_does_not_depend_on_the_others_of_its_batch(batch: list[Document], seed: int) -> None:
     rng = np.random.default_rng(seed)
-    documents = [made(rng) for _ in range(9)]
     cosines = [
         None if rng.integers(4) == 0 else rng.normal(size=(len(d.sentences), len(d.images))).astype(np.float32)
-        for d in documents
+        for d in batch
     ]
     readings = [
-        Reading(encode, encode([sentence.text for sentence in d.sentences]) if rng.integers(2) else None)
-        for d in documents
+        Reading(encode, encode([sentence.text for sentence in d.sentences]) if rng.integers(2) else None) for d in batch
     ]
-    together = gather_evidence(documents, cosines, readings)
-    for found, document, similarity, reading in zip(together, documents, cosines, readings, strict=True):
+    together = gather_evidence(batch, cosines, readings)
+    for found, document, similarity, reading in zip(together, batch, cosines, readings, strict=True):
         (alone,) = gather_evidence([document], [similarity], [reading])
         assert found.features.keys() == alone.features.keys()
         for kind, columns in found.features.items():

@@ -2,13 +2,15 @@
 
 import hashlib
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from hypothesis import strategies as st
 
 from iconotext.evidence.caption import Reading
 from iconotext.evidence.gather import gather_evidence
-from iconotext.types import Document, Image, Sentence
+from iconotext.types import Document, Image, Sentence, TextLine
 
 
 def encode(texts: Any) -> Any:
@@ -55,3 +57,32 @@ def features(of: Any, kind: Any = "caption", *, by: Any = encode, sentences: Any
     """What one kind of evidence says of one document."""
     (found,) = gather_evidence([of], [None], [Reading(by, sentences)], evidence=[kind])
     return dict(found.features.get(kind, {}))
+
+
+_texts = st.sampled_from(
+    ["Anna paints.", "The red house of Anna", "", "  ", "1945", "Figure 1: A house.", "見る。", "x" * 300]
+)
+_sentences = st.lists(_texts | st.sampled_from(TEXTS), max_size=5)
+_images = st.lists(
+    st.builds(
+        lambda caption, alt, position, lines, problem: Image(
+            "house.jpg", caption=caption, alt=alt, position=position, lines=lines, problem=problem
+        ),
+        caption=st.none() | _texts,
+        alt=st.none() | _texts,
+        position=st.integers(0, 5),
+        lines=st.none() | st.lists(_texts.map(lambda text: TextLine(text, 0.9, (0, 0, 1, 1))), max_size=2).map(tuple),
+        problem=st.sampled_from([None, None, "broken"]),
+    ),
+    max_size=4,
+)
+
+
+@st.composite
+def documents(draw: Any) -> Any:
+    """Any few sentences and images, with and without layout, texts, words in pictures and problems."""
+    some = draw(_sentences)
+    placed = [replace(i, position=min(i.position or 0, len(some))) for i in draw(_images)]
+    blocks = np.cumsum(draw(st.lists(st.integers(0, 1), min_size=len(some), max_size=len(some)))).tolist()
+    layout = draw(st.booleans())
+    return document(some, placed, blocks=blocks if layout else [None] * len(some))
