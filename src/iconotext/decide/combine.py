@@ -280,9 +280,13 @@ def _against_mean(cells: Cells, log_odds: FloatMatrix) -> FloatMatrix:
     """Return the log-odds of each cell against its image's mean odds; 0 for an image whose log-odds are all 0."""
     # The fit has only cited figures, so every picture with words has a sentence there. Relative to the mean odds, words
     # say only which sentence it is, and nothing for or against the null option.
+    return np.asarray(log_odds - _log_mean_odds(cells, log_odds)[cells.image], np.float32)
+
+
+def _log_mean_odds(cells: Cells, log_odds: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Return (images,) the log of the mean odds of the sentences, without overflow."""
     top = cells.image_tops(log_odds)
-    mean = np.log(cells.image_means(np.exp(log_odds - top[cells.image])))
-    return np.asarray(log_odds - (top + mean)[cells.image], np.float32)
+    return np.asarray(top + np.log(cells.image_means(np.exp(log_odds - top[cells.image]))), np.float64)
 
 
 def _mixed(log_odds: FloatMatrix, silent: NDArray[np.float64], even: FloatMatrix | float) -> FloatMatrix:
@@ -311,9 +315,7 @@ def caption_matches(
     for number, item in enumerate(evidence):
         if item.shape[0] and item.features.get("caption"):
             cells = Cells(*np.array([item.shape]).T)
-            log_odds = _weighed(cells, [item], "caption", entry).astype(np.float64)
-            top = cells.image_tops(log_odds)
-            match = top + np.log(cells.image_means(np.exp(log_odds - top[cells.image])))
+            match = _log_mean_odds(cells, _weighed(cells, [item], "caption", entry).astype(np.float64))
             texts = [compared_text(image) for image in item.sound.images]
             first = {text: j for j, text in reversed(list(enumerate(texts)))}
             new = np.array([bool(text) and first[text] == j for j, text in enumerate(texts)], np.bool_)
@@ -385,25 +387,16 @@ def weigh(
     if placed:
         documents, own_habits = [chosen[n].sound for n in placed], [habits[n] for n in placed]
         place = places(documents)
-        places_of_images = [
-            judged_evidence(
-                document, likely.mixed(habit.silent), habit.judged.get(document.id, {}), chosen[n].numbers.tolist()
+        places_of_images = []
+        for n, likely in zip(placed, _places([chosen[n] for n in placed], place, coefficients), strict=True):
+            item, habit = chosen[n], habits[n]
+            judged = habit.judged.get(item.sound.id, {})
+            places_of_images.append(
+                judged_evidence(item.sound, likely.mixed(habit.silent), judged, item.numbers.tolist())
             )
-            for n, document, likely, habit in zip(
-                placed, documents, _places([chosen[n] for n in placed], place, coefficients), own_habits, strict=True
-            )
-        ]
         for n, columns in zip(placed, layouts(documents, places_of_images, own_habits, place), strict=True):
             chosen[n] = replace(chosen[n], features={**chosen[n].features, "layout": columns})
-    return [
-        Combination(
-            {kind: _spread(matrix, item) for kind, matrix in weighed.contributions.items()},
-            _spread(weighed.score, item),
-            _spread(weighed.confidence, item),
-            _spread(weighed.share, item),
-        )
-        for weighed, item in zip(combine(chosen, coefficients, silent), gathered, strict=True)
-    ]
+    return [_spread(*pair) for pair in zip(combine(chosen, coefficients, silent), gathered, strict=True)]
 
 
 def places_by_evidence(
@@ -469,11 +462,16 @@ def images_with_text(document: Document) -> NDArray[np.bool_]:
     return np.array([bool(texts_of(image)) for image in document.images], dtype=np.bool_)
 
 
-def _spread(matrix: FloatMatrix, item: DocumentEvidence) -> FloatMatrix:
-    """Return the matrix with a column for every image of the document, 0 for an image with a problem."""
-    images = len(item.document.images)
-    if len(item.numbers) == images:
-        return matrix
-    spread = np.zeros((len(matrix), images), dtype=np.float32)
-    spread[:, item.numbers] = matrix
-    return spread
+def _spread(weighed: Combination, item: DocumentEvidence) -> Combination:
+    """Return the combination with a column for every image of the document, 0 for an image with a problem."""
+    shape = (item.shape[0], len(item.document.images))
+    if item.shape == shape:
+        return weighed
+
+    def whole(matrix: FloatMatrix) -> FloatMatrix:
+        columns = np.zeros(shape, np.float32)
+        columns[:, item.numbers] = matrix
+        return columns
+
+    contributions = {kind: whole(matrix) for kind, matrix in weighed.contributions.items()}
+    return Combination(contributions, whole(weighed.score), whole(weighed.confidence), whole(weighed.share))
