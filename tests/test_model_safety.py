@@ -198,8 +198,8 @@ def dense_layer(folder, trap):
     named[1]["path"] = "1_Dense"
     (folder / "modules.json").write_text(json.dumps(named))
     (folder / "1_Dense").mkdir()
-    settings = {"in_features": 16, "out_features": 16, "activation_function": "evil.Payload"}
-    (folder / "1_Dense" / "config.json").write_text(json.dumps(settings))
+    layer = {"in_features": 16, "out_features": 16, "activation_function": "evil.Payload"}
+    (folder / "1_Dense" / "config.json").write_text(json.dumps(layer))
     (folder / "1_Dense" / "pytorch_model.bin").write_bytes(trap.pickled())
 
 
@@ -374,6 +374,13 @@ def test_the_unharmed_models_load(models, tmp_path, watched):
     assert load_text_backbone(str(tmp_path / "bert")).encode(["a cat"]).shape == (1, 8)
     load_image_backbone(str(models / "vit"))
     load_dual_encoder(str(models / "clip"))
+
+
+def test_the_trap_goes_off_where_a_pickle_is_loaded(tmp_path):
+    """Else the tests here would prove nothing."""
+    trap = Trap(tmp_path)
+    pickle.loads(trap.pickled())["weight"].close()
+    assert trap.mark.exists()
 
 
 def test_objects_in_arrays_are_not_read(tmp_path):
