@@ -1,8 +1,4 @@
-"""Images: decoding to pixels, and the images of a document that are not to be linked.
-
-``decode`` returns the pixels of an image, ``inspect`` sets the ``problem`` of icons, repeats and damaged files, and
-``copies`` finds the same picture in several sizes.
-"""
+"""Images: decoding to pixels, and the images of a document that are not to be linked."""
 
 from __future__ import annotations
 
@@ -25,6 +21,7 @@ from iconotext.images.file import (
     decode_pages,
     decode_pixels,
     drawing_time,
+    encoded_size,
     image_decoder,
     image_size,
 )
@@ -168,10 +165,10 @@ def inspect(images: Sequence[Image], *, min_side: int = MIN_SIDE, max_pixels: in
 
 
 def _beyond_pixels(files: Mapping[int, tuple[Path | bytes, _Header]]) -> Iterator[tuple[int, str]]:
-    """Return the images beyond a document's limit on pixels, and the reason."""
+    """Yield the images beyond a document's limit on pixels, and the reason."""
     total, allowed = 0, ALL_PIXELS
     for i, (file, header) in files.items():
-        allowed += PIXELS_A_BYTE * _file_size(file)
+        allowed += PIXELS_A_BYTE * encoded_size(file)
         width, height = header.size or (0, 0)
         pixels = width * height
         cost = pixels if header.decoder == "plain" else SLOW * max(pixels, SLOW_PIXELS)
@@ -182,11 +179,11 @@ def _beyond_pixels(files: Mapping[int, tuple[Path | bytes, _Header]]) -> Iterato
 
 
 def _beyond_seconds(drawings: Mapping[int, Path | bytes]) -> Iterator[tuple[int, str]]:
-    """Return the drawings that cannot be drawn, or not in the time for all drawings of a document, and the reason.
+    """Yield the drawings that cannot be drawn, or not in the time for all drawings of a document, and the reason.
 
     The time that a drawing takes is known only after drawing it.
     """
-    total, allowed = 0.0, max(ALL_SECONDS, sum(map(_file_size, drawings.values())) / BYTES_A_SECOND)
+    total, allowed = 0.0, max(ALL_SECONDS, sum(map(encoded_size, drawings.values())) / BYTES_A_SECOND)
     for i, file in drawings.items():
         problem = None
         if total < allowed:
@@ -204,10 +201,6 @@ def _beyond_seconds(drawings: Mapping[int, Path | bytes]) -> Iterator[tuple[int,
 def is_harmless(problem: str) -> bool:
     """Return whether a ``problem`` is not worth mentioning: an icon, or a repeat."""
     return problem.startswith((_ICON, _NAMED, _COPY, _REPEAT))
-
-
-def _file_size(file: Path | bytes) -> int:
-    return len(file) if isinstance(file, bytes) else file.stat().st_size
 
 
 def kind_of(problem: str) -> str:
@@ -345,8 +338,8 @@ def _identity(file: Path | bytes | None) -> Hashable:
 
 def _repeats(files: dict[int, Path | bytes]) -> dict[int, int]:
     """Return, for each file that repeats an earlier one, its number with the number of that file."""
-    distinct = dict.fromkeys(files.values())
-    sizes = {file: _file_size(file) for file in distinct}
+    distinct = set(files.values())
+    sizes = {file: encoded_size(file) for file in distinct}
     shared = Counter(sizes.values())
     # A file of unique size needs no reading.
     content = {file: _digest(file) if shared[size] > 1 else file for file, size in sizes.items()}

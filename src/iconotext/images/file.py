@@ -1,7 +1,6 @@
 """The formats of pictures, and the size and the pixels of one encoded picture, decoded in this process.
 
-``image_decoder``, ``image_size`` and ``decode_image`` do the work; ``images`` decides when they are safe without the
-worker process.
+``images`` decides when these functions are safe without the worker process.
 """
 
 from __future__ import annotations
@@ -33,20 +32,14 @@ RAW = frozenset(
 )
 """Suffixes of the raw files of cameras."""
 
-_RAW_HEADS = {
-    b"FUJIFILMCCD-RAW": "RAF",
-    b"IIRO": "ORF",
-    b"IIRS": "ORF",
-    b"MMOR": "ORF",
-    b"IIU\x00": "RW2",
-}
+_RAW_HEADS = {b"FUJIFILMCCD-RAW": "RAF", b"IIRO": "ORF", b"IIRS": "ORF", b"MMOR": "ORF", b"IIU\x00": "RW2"}
 _TIFF = (b"II*\x00", b"MM\x00*", b"II+\x00", b"MM\x00+")
 
 Decoder = Literal["plain", "isolated", "heif", "svg"]
 """``plain`` is Pillow, with the memory that the header shows; ``isolated`` is Pillow with any amount of memory."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ImageFormat:
     """A format of pictures: a row of the table.
 
@@ -72,75 +65,53 @@ class ImageFormat:
 
 
 SVG = ImageFormat(
-    name="SVG",
-    suffixes=(".svg",),
-    summary="Drawn with a longer side of 1,024 pixels, without scripts and without other files.",
+    "SVG",
+    (".svg",),
+    "Drawn with a longer side of 1,024 pixels, without scripts and without other files.",
     decoder="svg",
 )
 
 IMAGE_FORMATS = (
     ImageFormat(
-        name="JPEG",
-        suffixes=(".jpg", ".jpeg", ".jpe"),
-        summary="Turned as its EXIF data says.",
-        heads=(b"\xff\xd8\xff",),
-        readers=("JPEG",),
+        "JPEG", (".jpg", ".jpeg", ".jpe"), "Turned as its EXIF data says.", heads=(b"\xff\xd8\xff",), readers=("JPEG",)
     ),
+    ImageFormat("PNG", (".png",), "On white; 16 bits of grey become 8.", heads=(b"\x89PNG",), readers=("PNG",)),
+    ImageFormat("WebP", (".webp",), "The first frame, on white.", heads=(b"RIFF",), readers=("WEBP",)),
+    ImageFormat("GIF", (".gif",), "The first frame, on white.", heads=(b"GIF8",), readers=("GIF",)),
     ImageFormat(
-        name="PNG",
-        suffixes=(".png",),
-        summary="On white; 16 bits of grey become 8.",
-        heads=(b"\x89PNG",),
-        readers=("PNG",),
-    ),
-    ImageFormat(
-        name="WebP",
-        suffixes=(".webp",),
-        summary="The first frame, on white.",
-        heads=(b"RIFF",),
-        readers=("WEBP",),
-    ),
-    ImageFormat(
-        name="GIF",
-        suffixes=(".gif",),
-        summary="The first frame, on white.",
-        heads=(b"GIF8",),
-        readers=("GIF",),
-    ),
-    ImageFormat(
-        name="TIFF",
-        suffixes=(".tif", ".tiff"),
-        summary="The first page; raw files of cameras are refused.",
+        "TIFF",
+        (".tif", ".tiff"),
+        "The first page; raw files of cameras are refused.",
         decoder="isolated",
         heads=_TIFF,
         readers=("TIFF",),
     ),
     ImageFormat(
-        name="BMP",
-        suffixes=(".bmp", ".dib"),
-        summary="Bitmaps of Windows, with or without the header of a file.",
+        "BMP",
+        (".bmp", ".dib"),
+        "Bitmaps of Windows, with or without the header of a file.",
         heads=(b"BM",),
         readers=("BMP", "DIB"),
     ),
     ImageFormat(
-        name="AVIF",
-        suffixes=(".avif",),
-        summary="The first frame, on white.",
+        "AVIF",
+        (".avif",),
+        "The first frame, on white.",
         decoder="isolated",
         brands=(b"avif", b"avis"),
         readers=("AVIF",),
     ),
     ImageFormat(
-        name="HEIC",
-        suffixes=(".heic", ".heif"),
-        summary="The main picture of a file from a telephone.",
+        "HEIC",
+        (".heic", ".heif"),
+        "The main picture of a file from a telephone.",
         decoder="heif",
         brands=(b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"),
     ),
     ImageFormat(
-        name="JPEG 2000",
-        suffixes=(".jp2", ".j2k"),
-        summary="A very large one at a half, a quarter, ... of its sides.",
+        "JPEG 2000",
+        (".jp2", ".j2k"),
+        "A very large one at a half, a quarter, ... of its sides.",
         decoder="isolated",
         heads=(b"\x00\x00\x00\x0cjP  \r\n\x87\n", b"\xff\x4f\xff\x51"),
         readers=("JPEG2000",),
@@ -262,7 +233,7 @@ def decode_image(file: Path | bytes, decoder: Decoder, at_least: int | None, max
         with _open_image(file, max_pixels) as image:
             if isinstance(image, JpegImageFile) and image.fp is not None:
                 check_scans(image.fp, image.layers, progressive="progressive" in image.info)
-            return upright_rgb(image, at_least, _length(file))
+            return upright_rgb(image, at_least, encoded_size(file))
 
 
 def decode_pages(file: Path | bytes, decoder: Decoder, count: int, max_pixels: int) -> list[bytes | None]:
@@ -276,7 +247,7 @@ def decode_pages(file: Path | bytes, decoder: Decoder, count: int, max_pixels: i
         with suppress(ImageError), _image_errors(), _open_image(file, max_pixels) as image:
             image.seek(number)
             _check_size(image.size, max_pixels)
-            upright_rgb(image, None, _length(file)).save(page, "PNG", compress_level=1)
+            upright_rgb(image, None, encoded_size(file)).save(page, "PNG", compress_level=1)
         pages.append(page.getvalue() or None)
     return pages
 
@@ -342,7 +313,8 @@ def _stream(file: Path | bytes) -> Iterator[_Stream]:
         yield stream
 
 
-def _length(file: Path | bytes) -> int:
+def encoded_size(file: Path | bytes) -> int:
+    """Return the size of an encoded image in bytes."""
     return len(file) if isinstance(file, bytes) else file.stat().st_size
 
 
@@ -350,8 +322,7 @@ def _contents(file: Path | bytes) -> bytes:
     from iconotext.images.svg import MAX_BYTES
 
     with _stream(file) as stream:
-        data: bytes = stream.read(MAX_BYTES + 1)
-    return data
+        return stream.read(MAX_BYTES + 1)
 
 
 @contextmanager

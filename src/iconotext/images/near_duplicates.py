@@ -1,7 +1,5 @@
 """Pictures that look alike: a perceptual hash, and a search for near hashes among hundreds of thousands.
 
-``perceptual_hash`` hashes a picture, and ``near_duplicates`` searches the hashes.
-
 The hash is the DCT hash of pHash, 64 bits. Hessel 2019 looks for duplicates with findimagedupes, in the version in Go,
 whose fingerprint is of this kind, if not the same bit for bit; ``-t 3`` there is a Hamming distance of 3 among 64
 bits. (The older findimagedupes in Perl has a fingerprint of its own.) Written after the description of pHash

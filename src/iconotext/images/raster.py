@@ -1,7 +1,4 @@
-"""The conversion of an opened image to RGB, with a limit on memory that does not trust the header.
-
-``upright_rgb`` converts an image that Pillow opened, ``decode_heif`` a HEIF file; ``within_memory`` keeps the limit.
-"""
+"""The conversion of an opened image to RGB, with a limit on memory that does not trust the header."""
 
 from __future__ import annotations
 
@@ -20,13 +17,13 @@ from PIL.ImageFile import ImageFile
 
 from iconotext.errors import ImageError
 
-PER_PIXEL = 5  # bytes of memory per pixel for decoding, measured
-
 
 def heif_size(file: Path | bytes) -> tuple[int, int]:
     """Return width and height; damaged files raise nearly any ``Exception``."""
-    width, height = _open_heif(file).size
-    return int(width), int(height)
+    import pi_heif
+
+    width, height = pi_heif.open_heif(file).size
+    return width, height
 
 
 def decode_heif(file: Path | bytes, at_least: int | None) -> Pillow.Image:
@@ -40,19 +37,15 @@ def decode_heif(file: Path | bytes, at_least: int | None) -> Pillow.Image:
         ImageError: It takes more memory than is allowed.
         Exception: Nearly any, on damaged files.
     """
-    image = _open_heif(file)
+    import pi_heif
+
+    image = pi_heif.open_heif(file)
     size = image.size
     by = shrink_by(size, size, at_least)
-    with within_memory(size[0] * size[1] * PER_PIXEL + size[0] * size[1] * 4 // by**2, size):
+    with within_memory(size[0] * size[1] * _PER_PIXEL["HEIF"] + size[0] * size[1] * 4 // by**2, size):
         pixels = np.asarray(image)  # saves the copy that Pillow would make
         shape = (pixels.shape[1], pixels.shape[0])
         return rows_to_rgb(lambda top, end: Pillow.fromarray(pixels[top:end]), shape, by)
-
-
-def _open_heif(file: Path | bytes) -> Any:
-    import pi_heif
-
-    return pi_heif.open_heif(file)
 
 
 MAX_SCANS = 100  # maximum number of scans; encoders make about a dozen
@@ -181,10 +174,13 @@ def rows_to_rgb(rows: Rows, size: tuple[int, int], by: int) -> Pillow.Image:
 
 def _rgb(image: Pillow.Image) -> Pillow.Image:
     if image.has_transparency_data:
-        rgba = image.convert("RGBA")
-        white = Pillow.new("RGBA", rgba.size, "white")
-        return Pillow.alpha_composite(white, rgba).convert("RGB")
+        return on_white(image.convert("RGBA"))
     return image if image.mode == "RGB" else image.convert("RGB")
+
+
+def on_white(rgba: Pillow.Image) -> Pillow.Image:
+    """Return an image of mode RGBA on white, as RGB."""
+    return Pillow.alpha_composite(Pillow.new("RGBA", rgba.size, "white"), rgba).convert("RGB")
 
 
 def _white_point(rows: Rows, bands: list[tuple[int, int]]) -> Callable[[np.ndarray[Any, Any]], Pillow.Image]:

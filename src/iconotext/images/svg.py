@@ -1,7 +1,6 @@
 """The drawing of SVG files, without scripts and without anything outside the file.
 
-Both functions, ``svg_size`` and ``render_svg``, may take any amount of memory and time, and a drawing may crash the
-process: use ``run_isolated``.
+All of it may take any amount of memory and time, and a drawing may crash the process: use ``run_isolated``.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from lxml import etree
 from PIL import Image as Pillow
 
 from iconotext.errors import ImageError, one_line
+from iconotext.images.raster import on_white
 
 LONGER_SIDE = 1024  # longer side of the result in pixels, whatever size the drawing declares
 MAX_BYTES = 20 * 2**20  # maximum size of the file
@@ -72,7 +72,7 @@ def render_svg(data: bytes) -> Pillow.Image:
         rgba = image.convert("RGBA")
     if rgba.getchannel("A").getextrema() == (0, 0):
         raise ImageError("an SVG with nothing to be seen in it")
-    return Pillow.alpha_composite(Pillow.new("RGBA", rgba.size, "white"), rgba).convert("RGB")
+    return on_white(rgba)
 
 
 def _font() -> str:
@@ -97,8 +97,7 @@ def _parsed(data: bytes) -> Element:
     try:
         root = etree.fromstring(data, parser)
     except (etree.XMLSyntaxError, ValueError) as error:
-        reason = one_line(error)
-        raise ImageError(f"a damaged SVG ({reason}): save or download it again") from error
+        raise ImageError(f"a damaged SVG ({one_line(error)}): save or download it again") from error
     if root.tag != "{http://www.w3.org/2000/svg}svg":
         raise ImageError("no SVG drawing: its outermost element is another one, or not in SVG's namespace")
     return root
