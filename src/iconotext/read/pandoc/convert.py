@@ -1,7 +1,4 @@
-"""The call of pandoc, within bounds of time, memory and files, and the corrections of its HTML.
-
-``to_html`` runs pandoc on a document, and ``mend`` corrects the page that it made.
-"""
+"""The call of pandoc, within bounds of time, memory and files, and the corrections of its HTML."""
 
 from __future__ import annotations
 
@@ -51,9 +48,7 @@ def mend(tree: Element, format_: str) -> str | None:
             _label_to_figure(span)
     etree.strip_elements(tree, DROPPED, with_tail=False)
     kinds = {element.get("id"): str(element.tag) for element in tree.iter() if element.get("id")}
-    captions = {
-        f.get("id"): _text_of(f.find("figcaption")) for f in tree.iter("figure") if f.find("figcaption") is not None
-    }
+    captions = {caption.getparent().get("id"): _text_of(caption) for caption in tree.iterfind(".//figure/figcaption")}
     for link in list(tree.iter("a")):
         _to_labels(link, kinds, captions, number_only=format_ == "org")
     fill_references(tree)
@@ -213,27 +208,20 @@ def to_html(
     ]
     most = min(LEAST_SECONDS + len(source) // BYTES_A_SECOND, seconds)
     try:
-        process = subprocess.Popen(
+        process = subprocess.run(
             command,
             cwd=folder,
             env={"LC_ALL": "C.UTF-8"},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            input=source,
+            capture_output=True,
+            timeout=CLOCK * MAX_SECONDS,
             preexec_fn=_bounded(most) if os.name == "posix" else None,
         )
+    except subprocess.TimeoutExpired as error:
+        raise _too_much(most) from error
     except OSError as error:
         raise DocumentError(f"pandoc cannot be started: {error.strerror or error}") from error
-    with process:
-        try:
-            html, log = process.communicate(source, timeout=CLOCK * MAX_SECONDS)
-        except subprocess.TimeoutExpired as error:
-            process.kill()
-            raise _too_much(most) from error
-        except BaseException:
-            process.kill()
-            raise
-    messages = MESSAGE.split(log.decode("utf-8", errors="replace"))
+    messages = MESSAGE.split(process.stderr.decode("utf-8", errors="replace"))
     if process.returncode != 0:
         if process.returncode < 0 or process.returncode in (HEAP_FULL, TOO_DEEP):
             raise _too_much(most)
@@ -246,9 +234,9 @@ def to_html(
             column=column,
             reason=" ".join(stopped[0].split()) if stopped else "unexpected end of the line",
         )
-    if len(html) > MAX_HTML:
+    if len(process.stdout) > MAX_HTML:
         raise HostileDocumentError(f"pandoc makes more than {MAX_HTML // 2**20} MiB of text of it: split it")
-    return html.decode("utf-8", errors="replace"), _left_out(messages[1:])
+    return process.stdout.decode("utf-8", errors="replace"), _left_out(messages[1:])
 
 
 def _program(format_: str) -> Path:

@@ -1,14 +1,10 @@
-"""The reading of a document in one of pandoc's formats, as one flow.
-
-``read_pandoc`` reads it: ``prepared`` adapts the text to pandoc, and LaTeX is repaired if pandoc refuses it.
-"""
+"""The reading of a document of a format of pandoc: its text is adapted, and LaTeX repaired if pandoc refuses it."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -47,22 +43,16 @@ NESTED = {
 
 ORG_HEADING = re.compile(r"^\*+ ", re.MULTILINE)
 
-LATEX_WORDS = "".join(
-    rf"\newenvironment{{{name}}}{arguments}{{\begin{{figure}}}}{{\end{{figure}}}}"
-    for name, arguments in {
-        "wrapfigure": "[3][]",
-        "SCfigure": "[1][]",
-        "sidewaysfigure": "[1][]",
-        "marginfigure": "[1][]",
-        "floatingfigure": "[2][]",
-    }.items()
-) + "".join(
-    rf"\newcommand{{\{name}}}[{count}]{rest}"
-    for name, count, rest in (
-        *((name, 1, r"{\ref{#1}}") for name in ("figref", "Figref", "fref", "Fref", "subref", "fullref")),
-        ("includesvg", 2, r"[]{\includegraphics{#2}}"),
-        ("subfloat", 2, r"[]{\begin{subfigure}{1cm}#2\caption{#1}\end{subfigure}}"),
-    )
+LATEX_WORDS = (
+    r"\newenvironment{wrapfigure}[3][]{\begin{figure}}{\end{figure}}"
+    r"\newenvironment{SCfigure}[1][]{\begin{figure}}{\end{figure}}"
+    r"\newenvironment{sidewaysfigure}[1][]{\begin{figure}}{\end{figure}}"
+    r"\newenvironment{marginfigure}[1][]{\begin{figure}}{\end{figure}}"
+    r"\newenvironment{floatingfigure}[2][]{\begin{figure}}{\end{figure}}"
+    r"\newcommand{\figref}[1]{\ref{#1}}\newcommand{\Figref}[1]{\ref{#1}}\newcommand{\fref}[1]{\ref{#1}}"
+    r"\newcommand{\Fref}[1]{\ref{#1}}\newcommand{\subref}[1]{\ref{#1}}\newcommand{\fullref}[1]{\ref{#1}}"
+    r"\newcommand{\includesvg}[2][]{\includegraphics{#2}}"
+    r"\newcommand{\subfloat}[2][]{\begin{subfigure}{1cm}#2\caption{#1}\end{subfigure}}"
 )
 """Environments and commands of common packages that pandoc would leave out, made of those that it knows."""
 
@@ -74,12 +64,6 @@ XML_DECLARATION = re.compile(r"\A\s*<\?xml[^<>]{0,200}\?>")
 HREF = "{http://www.w3.org/1999/xlink}href"
 SHOWN = re.compile(r"\.(?:png|jpe?g|svg|gif|webp)$", re.IGNORECASE)
 GRAPHICS_PATH = re.compile(r"\\graphicspath\s{0,9}\{((?:\s{0,9}\{[^{}]{0,400}\}){1,20})")
-
-
-def prepared(text: str, format_: str) -> str:
-    """Rewrite the parts of a text that pandoc does not know in its format. Line numbers may change."""
-    change = CHANGES.get(format_)
-    return text if change is None else change(text)
 
 
 def check_bounds(text: str, format_: str) -> None:
@@ -132,11 +116,8 @@ def _jats(text: str) -> str:
     return etree.tostring(root, encoding="unicode")
 
 
-CHANGES: dict[str, Callable[[str], str]] = {
-    "jats": _jats,
-    "org": _org,
-    "mediawiki": _mediawiki,
-}
+CHANGES: dict[str, Callable[[str], str]] = {"jats": _jats, "org": _org, "mediawiki": _mediawiki}
+"""Changes of the parts of a text that pandoc does not know in its format; they may change the numbers of lines."""
 
 
 def graphics_folders(text: str) -> tuple[str, ...]:
@@ -177,24 +158,16 @@ MAX_LISTED = 20  # maximum number of repairs that are listed; only the number of
 
 def read_pandoc(format_: str, path: Path, settings: ReadSettings) -> list[Flow]:
     """Read a document with pandoc, whose names of the formats are ours."""
-    with ExitStack() as stack:
-        media = Path(stack.enter_context(TemporaryDirectory(prefix="iconotext-"))) if format_ == "rtf" else None
-        moved = False
-        includes: list[str] = []
-        if format_ == "rtf":  # ASCII by its definition, but for pictures as bytes
-            source = path.read_bytes().decode("latin-1").encode()
-        else:
-            text = decode_text(path, html=True)
-            check_bounds(text, format_)
-            if path not in settings.origins:  # what comes from the web takes in nothing of this machine
-                includes = included_files(text, format_, path, settings)
-            changed = prepared(text, format_)
-            moved = changed.count("\n") != text.count("\n")
-            source = changed.encode("utf-8", errors="replace")
-        html, left_out = to_html(source, format_, folder=path.parent.absolute(), includes=includes, media=media)
-        if moved:
-            left_out = tuple(PLACE.sub("", part) for part in left_out)
-        return [_flow(html, format_, left_out, media=media)]
+    text = decode_text(path, html=True)
+    check_bounds(text, format_)
+    # What comes from the web takes in nothing of this machine.
+    includes = included_files(text, format_, path, settings) if path not in settings.origins else []
+    changed = CHANGES[format_](text) if format_ in CHANGES else text
+    source = changed.encode("utf-8", errors="replace")
+    html, left_out = to_html(source, format_, folder=path.parent.absolute(), includes=includes)
+    if changed.count("\n") != text.count("\n"):  # its numbers of lines are not those of the file
+        left_out = tuple(PLACE.sub("", part) for part in left_out)
+    return [_flow(html, format_, left_out)]
 
 
 read_org = partial(read_pandoc, "org")
@@ -202,7 +175,15 @@ read_typst = partial(read_pandoc, "typst")
 read_docbook = partial(read_pandoc, "docbook")
 read_jats = partial(read_pandoc, "jats")
 read_mediawiki = partial(read_pandoc, "mediawiki")
-read_rtf = partial(read_pandoc, "rtf")
+
+
+def read_rtf(path: Path, settings: ReadSettings) -> list[Flow]:
+    """Read RTF, which is ASCII by its definition, but for pictures as bytes; pandoc unpacks these into a folder."""
+    del settings  # nothing of it concerns RTF
+    source = path.read_bytes().decode("latin-1").encode()
+    with TemporaryDirectory(prefix="iconotext-") as folder:
+        html, left_out = to_html(source, "rtf", folder=path.parent.absolute(), media=Path(folder))
+        return [_flow(html, "rtf", left_out, media=Path(folder))]
 
 
 def read_latex(path: Path, settings: ReadSettings) -> list[Flow]:

@@ -1,9 +1,6 @@
 """LaTeX documents for pandoc: their files joined to one text, and repairs of markup that pandoc refuses.
 
-``join_files`` joins the files, so that each line of the text has its file and its number there.
-``structural_repairs`` closes open braces and environments, ``refused_command`` removes a single command, and
-``repaired`` applies the changes. Repairs never change the number of lines, so that a line of the text always has its
-file and its number there.
+Repairs never change the number of lines, so that a line of the text always has its file and its number there.
 """
 
 from __future__ import annotations
@@ -77,7 +74,7 @@ def structural_repairs(text: str) -> list[Repair]:
 
     The elements are braces, formulas, environments and verbatim text; definitions that lack a part are removed.
     """
-    return list(_Structure(text).repairs())
+    return _Structure(text).repairs()
 
 
 @dataclass(slots=True)
@@ -152,14 +149,14 @@ class _Structure:
     def definition(self, token: re.Match[str]) -> int:
         pattern = TEX_DEFINED if token["name"].endswith("def") else WELL_DEFINED
         match = pattern.match(self.text, token.end())
-        if match is None and token["name"] not in ("let", "newtheorem"):
-            end = _line_end(self.text, token.end())
-            self.add(token.start(), end, "", token.start(), "a definition that lacks a part, which is left out")
-            return end
-        if match is None:
+        if match is not None:
+            self.defining_until = match.end() - 1
+            return match.end() - 1
+        if token["name"] in ("let", "newtheorem"):
             return token.end()
-        self.defining_until = match.end() - 1
-        return match.end() - 1
+        end = _line_end(self.text, token.end())
+        self.add(token.start(), end, "", token.start(), "a definition that lacks a part, which is left out")
+        return end
 
     def verb(self, token: re.Match[str]) -> int:
         end = self.text.find(token["verb"], token.end(), _line_end(self.text, token.end()))
@@ -182,17 +179,14 @@ class _Structure:
         if name in self.hidden:
             return token.end()
         if name in VERBATIM:
-            end = (
-                None
-                if name in self.endless
-                else re.compile(r"\\end\s{0,9}\{" + re.escape(name) + r"\}").search(self.text, token.end())
-            )
-            if end is None:
-                self.endless.add(name)
-                opened = _Open(name, token.start(), token.end(), defining=False)
-                self.never_closed(opened, len(self.text))
-                return self.repairs_so_far[-1].start
-            return end.end()
+            ending = re.compile(r"\\end\s{0,9}\{" + re.escape(name) + r"\}")
+            # Without the memory of those that never end, each of many would be searched for to the end of the text.
+            end = ending.search(self.text, token.end()) if name not in self.endless else None
+            if end is not None:
+                return end.end()
+            self.endless.add(name)
+            self.never_closed(_Open(name, token.start(), token.end(), defining=False), len(self.text))
+            return self.repairs_so_far[-1].start
         self.open.append(_Open(name, token.start(), token.end(), defining=False))
         return token.end()
 
@@ -224,8 +218,7 @@ class _Structure:
                 paragraph_end = PARAGRAPH.search(self.text, opened.end if caption < 0 else caption, at)
                 at = paragraph_end.start() if paragraph_end else at
             if opened.mark != "document":
-                words = "never ended: ended before what follows"
-                self.add(at, at, f"\\end{{{opened.mark}}}", opened.start, words)
+                self.add(at, at, f"\\end{{{opened.mark}}}", opened.start, "never ended: ended before what follows")
 
 
 def refused_command(text: str, line: int, column: int) -> Repair | None:

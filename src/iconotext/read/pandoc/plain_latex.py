@@ -12,13 +12,8 @@ from html import escape
 
 from iconotext.read.pandoc.latex import BODY, SECTION, VERBATIM
 
-HEADINGS = dict(
-    zip(
-        "part chapter section subsection subsubsection paragraph subparagraph".split(),
-        (1, 1, 2, 3, 4, 5, 6),
-        strict=True,
-    )
-)
+LEVELS = ("part", "section", "subsection", "subsubsection", "paragraph", "subparagraph")
+HEADINGS = {name: level for level, name in enumerate(LEVELS, 1)} | {"chapter": 1}
 FIGURES = frozenset(
     "figure figure* wrapfigure SCfigure sidewaysfigure marginfigure floatingfigure teaserfigure".split()
 )
@@ -165,10 +160,8 @@ class _Writer:
         self.paragraph = []
         tag, self.tag = self.tag, "p"
         if html:
-            opening, closing = {"li": ("<ul><li>", "</li></ul>"), "td": ("<table><tr><td>", "</td></tr></table>")}.get(
-                tag, (f"<{tag}>", f"</{tag}>")
-            )
-            self.blocks.append(f"{opening}{html}{closing}")
+            frames = {"li": "<ul><li>{}</li></ul>", "td": "<table><tr><td>{}</td></tr></table>", "p": "<p>{}</p>"}
+            self.blocks.append(frames[tag].format(html))
 
     def token(self, token: re.Match[str], text: str) -> int:
         """Read a token; return the position after it."""
@@ -288,10 +281,9 @@ class _Writer:
             self.images.append(f'<img src="{escape(argument.strip())}">')
             if "figure" not in self.within and not self.depth:
                 self.add(self.images.pop())
-        elif name == "captionof":
-            argument, end = _group(text, end)
-            self.captions.append(_inline(argument, self.depth))
-        elif name in ("caption", "subcaption"):
+        elif name in ("caption", "subcaption", "captionof"):
+            if name == "captionof":  # its first argument says of what
+                argument, end = _group(text, end)
             self.captions.append(_inline(argument, self.depth))
         elif "cite" in name:
             self.add('<span class="citation"></span>')
