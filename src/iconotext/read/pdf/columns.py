@@ -1,7 +1,4 @@
-"""The columns and tables of a page, and so the reading order of its lines and images.
-
-``columns`` divides a page.
-"""
+"""The columns and tables of a page, and so the reading order of its lines and images."""
 
 from __future__ import annotations
 
@@ -9,13 +6,14 @@ import re
 import statistics
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from operator import attrgetter
 
 from iconotext.read.pdf.images import PageImage
 from iconotext.read.pdf.lines import Line
 
 BULLET = re.compile(r"^[•◦▪▫■□●○‣⁃∙·➢➤✓–—*-](?:\s+|$)")
 NUMBER = re.compile(r"^\(?(?:\d{1,2}|[a-zA-Z]|[ivx]{1,4})[.)]\s+(?=\S)")
+
+Item = Line | PageImage
 
 MAX_ITEMS = 1_000  # A page with more lines and images is a plot or a map, without columns of text
 
@@ -24,17 +22,17 @@ MAX_ITEMS = 1_000  # A page with more lines and images is a plot or a map, witho
 class Column:
     """Lines and images that are read from top to bottom."""
 
-    items: list[Line | PageImage]  # in reading order
+    items: list[Item]  # in reading order
     table: bool = False
 
 
-def columns(items: list[Line | PageImage], depth: int = 0) -> list[Column]:
+def columns(items: list[Item], depth: int = 0) -> list[Column]:
     """Divide the lines and images of a page into columns, in reading order."""
     gutter = _gutter(items) if depth < 3 else None
     if gutter is None:
         return _rows(items)
-    left: list[Line | PageImage] = []
-    right: list[Line | PageImage] = []
+    left: list[Item] = []
+    right: list[Item] = []
     result: list[Column] = []
 
     def finish() -> None:
@@ -53,7 +51,7 @@ def columns(items: list[Line | PageImage], depth: int = 0) -> list[Column]:
     return _merged(result)
 
 
-def _is_between(item: Line | PageImage, items: list[Line | PageImage], gutter: float) -> bool:
+def _is_between(item: Item, items: list[Item], gutter: float) -> bool:
     """Return whether a line on the left is a heading over both columns: then the right column has a gap beside it."""
     sizes = [other.size for other in items if isinstance(other, Line)]
     if not isinstance(item, Line) or item.box[2] > gutter or item.size < 1.3 * statistics.median(sizes):
@@ -70,18 +68,15 @@ def _merged(parts: list[Column]) -> list[Column]:
     for column in parts:
         if merged and len(column.items) == 1 and not column.table and not merged[-1].table:
             last, item = merged[-1].items[-1], column.items[0]
-            if (
-                all(isinstance(x, Line) for x in (last, item))
-                and abs(last.box[0] - item.box[0]) < 3
-                and item.box[1] > last.box[1]
-            ):
+            flush = abs(last.box[0] - item.box[0]) < 3 and item.box[1] > last.box[1]
+            if flush and isinstance(last, Line) and isinstance(item, Line):
                 merged[-1].items.append(item)
                 continue
         merged.append(column)
     return merged
 
 
-def _gutter(items: list[Line | PageImage]) -> float | None:
+def _gutter(items: list[Item]) -> float | None:
     """Return the position of the gap between two columns; None for one column, or a table that looks like two."""
     if sum(map(_weight, items)) < 8 or len(items) > MAX_ITEMS:
         return None
@@ -105,12 +100,9 @@ def _gutter(items: list[Line | PageImage]) -> float | None:
         beside = min(sum(_weight(item) * _share_within(item, top, bottom) for item in side) for side in (left, right))
         if beside < 3 or crossing > 0.3 * beside:
             continue
-        in_left = {id(item) for item in left}
-        order = [
-            id(item) in in_left
-            for item in sorted((n for n in (*left, *right) if isinstance(n, Line)), key=attrgetter("order"))
-        ]
-        changes = sum(a != b for a, b in pairwise(order))
+        order = [(item.order, True) for item in left if isinstance(item, Line)]
+        order += [(item.order, False) for item in right if isinstance(item, Line)]
+        changes = sum(one != other for (_, one), (_, other) in pairwise(sorted(order)))
         if changes > 3 + 2 * crossing + 0.25 * beside:
             continue  # written row by row: a table
         if best is None or beside - 2 * crossing > best[0]:
@@ -118,32 +110,29 @@ def _gutter(items: list[Line | PageImage]) -> float | None:
     return best[1] if best else None
 
 
-def _weight(item: Line | PageImage) -> float:
+def _weight(item: Item) -> float:
     """Return the number of lines that an item counts as in the search for columns."""
     return 1.0 if isinstance(item, Line) else min(max((item.box[3] - item.box[1]) / 12, 1.0), 15.0)
 
 
-def _share_within(item: Line | PageImage, top: float, bottom: float) -> float:
+def _share_within(item: Item, top: float, bottom: float) -> float:
     height = max(item.box[3] - item.box[1], 0.1)
     return max(min(item.box[3], bottom) - max(item.box[1], top), 0.0) / height
 
 
-def _fills(items: list[Line | PageImage], left: float, right: float) -> bool:
+def _fills(items: list[Item], left: float, right: float) -> bool:
     """Return whether enough items have the width of a column of running text; lists and headings in it are narrower."""
     widths = sorted(item.box[2] - item.box[0] for item in items)
     return widths[-1 - len(widths) // 4] > 0.7 * (right - left)
 
 
-def _rows(items: list[Line | PageImage]) -> list[Column]:
+def _rows(items: list[Item]) -> list[Column]:
     """Order one column from top to bottom; the tables in it are read cell by cell."""
     ordered = sorted(items, key=lambda item: (item.box[1], item.box[0]))
-    rows: list[list[Line | PageImage]] = []
+    rows: list[list[Item]] = []
     for item in ordered:
-        if (
-            rows
-            and isinstance(item, Line)
-            and any(isinstance(n, Line) and abs(n.base - item.base) < 2 for n in rows[-1])
-        ):
+        above = [other for other in rows[-1] if isinstance(other, Line)] if rows else []
+        if isinstance(item, Line) and any(abs(other.base - item.base) < 2 for other in above):
             rows[-1].append(item)
         else:
             rows.append([item])
@@ -166,7 +155,7 @@ def _rows(items: list[Line | PageImage]) -> list[Column]:
     return result
 
 
-def _table_end(rows: list[list[Line | PageImage]], start: int) -> int:
+def _table_end(rows: list[list[Item]], start: int) -> int:
     """Return the number of the row after a table that begins at ``start``; ``start`` itself if there is no table."""
     end, single = start, 0
     for number in range(start, len(rows)):
@@ -181,7 +170,7 @@ def _table_end(rows: list[list[Line | PageImage]], start: int) -> int:
     return end
 
 
-def _with_bullet(row: list[Line | PageImage]) -> list[Line | PageImage]:
+def _with_bullet(row: list[Item]) -> list[Item]:
     first = row[0]
     if len(row) > 1 and isinstance(first, Line) and isinstance(second := row[1], Line):
         alone = BULLET.match(first.text) or NUMBER.match(first.text + " x")

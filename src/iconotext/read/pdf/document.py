@@ -9,7 +9,7 @@ import contextlib
 import ctypes
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import pypdfium2 as pdfium
@@ -42,24 +42,16 @@ FILE_NAME = re.compile(
 
 
 @dataclass(slots=True)
-class Place:
-    """The target of a link: a page, from 1, and the height on it in points from its foot; None for the whole page."""
-
-    page: int
-    height: float | None
-
-
-@dataclass(slots=True)
 class Page:
     """A page of a document."""
 
-    number: int
+    number: int  # from 1
     width: float  # as shown, in points
     height: float  # as shown, in points
-    lines: list[Line] = field(default_factory=list)
-    images: list[PageImage] = field(default_factory=list)
-    links: list[tuple[Box, Place]] = field(default_factory=list)  # (place on this page, target)
-    lost: int = 0  # number of characters in its words that have no text
+    lines: list[Line]
+    lost: int  # number of characters in its words that have no text
+    images: list[PageImage]
+    links: list[tuple[Box, int, float]]  # (place on this page, page of the target, height there from its foot)
 
 
 def read_document(path: Path, settings: ReadSettings) -> list[Flow]:
@@ -89,13 +81,10 @@ def _open_pdf(path: Path) -> Iterator[Handle]:
     except pdfium.PdfiumError as error:
         if getattr(error, "err_code", None) == raw.FPDF_ERR_PASSWORD:
             raise DocumentError(f"{path}: protected by a password: save it without one") from error
-        raise DocumentError(
-            f"{path}: not a PDF, or cut off, damaged or without pages; download or save it again"
-        ) from error
-    try:
+        reason = "not a PDF, or cut off, damaged or without pages; download or save it again"
+        raise DocumentError(f"{path}: {reason}") from error
+    with contextlib.closing(document):
         yield document
-    finally:
-        document.close()
 
 
 def _pages(document: Handle, path: Path, settings: ReadSettings) -> Iterator[Page]:
@@ -142,24 +131,17 @@ def _language(document: Handle) -> str:
 
 def read_page(document: Handle, index: int, decoder: ImageDecoder) -> Page:
     """Read one page; it raises ``pdfium.PdfiumError`` if the page cannot be loaded."""
-    page = document[index]
-    try:
+    with contextlib.closing(document[index]) as page:
         transform = page_transform(page)
         width, height = page.get_size()
-        result = Page(index + 1, width, height)
-        text = page.get_textpage()
-        try:
-            result.lines, result.lost = read_lines(text, transform, width, height)
-        finally:
-            text.close()
-        result.images = PageImages(page, result.number, transform, decoder).read()
-        result.links = list(_links(document, page, transform))
-        return result
-    finally:
-        page.close()
+        with contextlib.closing(page.get_textpage()) as text:
+            lines, lost = read_lines(text, transform, width, height)
+        images = PageImages(page, index + 1, transform, decoder).read()
+        return Page(index + 1, width, height, lines, lost, images, list(_links(document, page, transform)))
 
 
-def _links(document: Handle, page: Handle, transform: Transform) -> Iterator[tuple[Box, Place]]:
+def _links(document: Handle, page: Handle, transform: Transform) -> Iterator[tuple[Box, int, float]]:
+    """Yield the links to a height on a page; those to a whole page show no picture of it."""
     position, link = ctypes.c_int(0), raw.FPDF_LINK()
     for _ in range(MAX_OBJECTS):
         if not raw.FPDFLink_Enumerate(page, position, link):
@@ -172,14 +154,9 @@ def _links(document: Handle, page: Handle, transform: Transform) -> Iterator[tup
         if not destination or not raw.FPDFLink_GetAnnotRect(link, rectangle):
             continue
         index = raw.FPDFDest_GetDestPageIndex(document, destination)
-        if index >= 0:
+        has = [ctypes.c_int() for _ in range(3)]  # x, y, and zoom
+        values = [ctypes.c_float() for _ in range(3)]
+        located = raw.FPDFDest_GetLocationInPage(destination, *has, *values)
+        if index >= 0 and located and has[1].value:
             box = transformed_box(transform, rectangle.left, rectangle.bottom, rectangle.right, rectangle.top)
-            yield box, Place(index + 1, _destination_height(destination))
-
-
-def _destination_height(destination: Handle) -> float | None:
-    """Return the height of the place in the space of its page, from below; None for a whole page."""
-    has = [ctypes.c_int() for _ in range(3)]
-    values = [ctypes.c_float() for _ in range(3)]
-    success = raw.FPDFDest_GetLocationInPage(destination, *has, *values)
-    return values[1].value if success and has[1].value else None
+            yield box, index + 1, values[1].value

@@ -1,7 +1,4 @@
-"""The layout of a PDF: lines and images become blocks, with columns, paragraphs, headings and captions.
-
-``lay_out`` does all steps. It first removes running headers, footers and code, and marks repeated images.
-"""
+"""The layout of a PDF: lines and images become blocks, with columns, paragraphs, headings and captions."""
 
 from __future__ import annotations
 
@@ -26,15 +23,14 @@ from iconotext.read.pdf.paragraphs import (
     body_size,
     classify,
     ends_early,
-    hyphenates,
     line_pitch,
     opens,
     text_block,
-    vocabulary,
+    words_of,
 )
 
 if TYPE_CHECKING:
-    from iconotext.read.pdf.document import Page, Place
+    from iconotext.read.pdf.document import Page
 
 MARGIN = 0.14  # share of the height at the head and the foot of a page where running lines stand
 PAGE_NUMBER = re.compile(
@@ -53,18 +49,17 @@ REPEATED = 3  # a small image on at least this many pages is a logo
 
 def remove_running_lines(pages: Sequence[Page]) -> None:
     """Remove headers, footers and page numbers: lines at the same position on several pages."""
-    places: defaultdict[tuple[str, int], set[int]] = defaultdict(set)
+    places: defaultdict[tuple[str, int, int], set[int]] = defaultdict(set)
     for page in pages:
         for line in _marginal(page):
-            for step in (0, 1):  # two grids, so that positions near the edge of a cell are together in one of them
-                places[_running_key(line), round((line.base + 3 * step) / 6) * 2 + step].add(page.number)
+            for key in _running_keys(line):
+                places[key].add(page.number)
     enough = 2 if len(pages) < 5 else 3
     for page in pages:
         heights: list[float] = []
         for line in list(_marginal(page)):
-            keys = [(_running_key(line), round((line.base + 3 * step) / 6) * 2 + step) for step in (0, 1)]
             alone = PRINTED.match(line.text) is not None and _outermost(line, page)
-            if alone or max(len(places[key]) for key in keys) >= enough:
+            if alone or max(len(places[key]) for key in _running_keys(line)) >= enough:
                 page.lines.remove(line)
                 heights.append(line.base)
         # A line beside a page number or a date belongs to the same running line, though it may vary.
@@ -77,9 +72,12 @@ def _marginal(page: Page) -> Iterator[Line]:
             yield line
 
 
-def _running_key(line: Line) -> str:
+def _running_keys(line: Line) -> list[tuple[str, int, int]]:
+    """Return the text of a line with its cell in each of two grids of 6 points; equal for lines at one position."""
     # Page numbers vary, so digits are ignored; in large letters "Chapter 1" and "Chapter 2" are different headings.
-    return re.sub(r"\d+", "#", line.text) if line.size < 13 else line.text
+    text = re.sub(r"\d+", "#", line.text) if line.size < 13 else line.text
+    # Positions at the edge of a cell, which rounding separates, are together in the other grid.
+    return [(text, grid, round((line.base + 3 * grid) / 6)) for grid in (0, 1)]
 
 
 def _outermost(line: Line, page: Page) -> bool:
@@ -129,6 +127,11 @@ class Figure:
     page: int
     caption: Text | None = None
 
+    @property
+    def box(self) -> Box:
+        """The box around its pictures."""
+        return bounding_box([picture.box for picture in self.images])
+
 
 def lay_out(pages: Sequence[Page]) -> list[Block]:
     """Return the blocks of a document, in reading order."""
@@ -142,7 +145,7 @@ def lay_out(pages: Sequence[Page]) -> list[Block]:
     parts: list[Text | Figure] = []
     for page, pitch in zip(pages, pitches, strict=True):
         parts += _page_parts(page, body, pitch or common)
-    words = Words(vocabulary(pages), hyphenates(pages))
+    words = words_of(pages)
     return drop_repeated_title([_block(part, words) for part in _joined(parts)])
 
 
@@ -153,8 +156,8 @@ def mark_links(pages: Sequence[Page]) -> None:
         for number, picture in enumerate(page.images, 1):
             picture.image = replace(picture.image, sources=(f"page {page.number}, picture {number}",))
     for page in pages:
-        for box, place in page.links:
-            shown_there = _led_to(place, by_number)
+        for box, target_page, height in page.links:
+            shown_there = _led_to(by_number.get(target_page), height)
             if shown_there is None:
                 continue
             name = shown_there.image.sources[0].replace(", ", "-").replace(" ", "-")
@@ -167,12 +170,11 @@ def mark_links(pages: Sequence[Page]) -> None:
                             word.target = name
 
 
-def _led_to(place: Place, pages: dict[int, Page]) -> PageImage | None:
-    """Return the target image of a link: the one whose top, or whose caption, is at the place."""
-    page = pages.get(place.page)
-    if page is None or place.height is None or not page.images:
+def _led_to(page: Page | None, height: float) -> PageImage | None:
+    """Return the target image of a link: the one whose top, or whose caption, is at the height."""
+    if page is None or not page.images:
         return None
-    top = page.height - place.height
+    top = page.height - height
 
     def distance(picture: PageImage) -> float:
         above, below = picture.box[1] - top, top - picture.box[3]
@@ -211,14 +213,15 @@ def _column_parts(column: Column, page: Page, body: float, pitch: float) -> list
 
 def _find_captions(parts: list[Text | Figure], body: float) -> None:
     figures = [part for part in parts if isinstance(part, Figure)]
+    if not figures:
+        return
     left = min((line.box[0] for part in parts if isinstance(part, Text) for line in part.lines), default=0.0)
     for number, part in enumerate(parts):
-        if not isinstance(part, Text) or part.kind == "heading" or not figures:
+        if not isinstance(part, Text) or part.kind == "heading":
             continue
-        content = " ".join(line.text for line in part.lines)
-        if LABEL.match(content):
-            nearest = min(figures, key=lambda figure: distance(_text_box(part), _figure_box(figure)))
-            near = distance(_text_box(part), _figure_box(nearest)) < CAPTION_GAP * part.lines[0].size
+        if LABEL.match(part.content):
+            nearest = min(figures, key=lambda figure: distance(part.box, figure.box))
+            near = distance(part.box, nearest.box) < CAPTION_GAP * part.lines[0].size
             if near and nearest.caption is None:
                 nearest.caption = part
         elif (
@@ -234,11 +237,11 @@ def _find_captions(parts: list[Text | Figure], body: float) -> None:
 
 def _is_set_as_caption(text: Text, figure: Figure, body: float, left: float) -> bool:
     """Return whether a text right below an image is set like a caption, not like running text."""
-    box, image = _text_box(text), _figure_box(figure)
+    box, image = text.box, figure.box
     size = text.lines[0].size
     if not -0.5 * size < box[1] - image[3] < 0.8 * size or text.kind != "paragraph":
         return False
-    if len(" ".join(line.text for line in text.lines).split()) > 80:
+    if len(text.content.split()) > 80:
         return False
     within = box[0] > image[0] - 3 * size and overlap(box, image) > 0
     smaller = size < 0.93 * body or all(line.italic for line in text.lines)
@@ -262,21 +265,11 @@ def _grouped(parts: list[Text | Figure]) -> list[Text | Figure]:
 def _share_caption(above: Figure, below: Figure) -> bool:
     if above.caption is not None or below.caption is None or not LABEL.match(below.caption.lines[0].text):
         return False
-    return distance(_figure_box(above), _figure_box(below)) < 20
-
-
-def _text_box(text: Text) -> Box:
-    return bounding_box([line.box for line in text.lines])
-
-
-def _figure_box(figure: Figure) -> Box:
-    return bounding_box([picture.box for picture in figure.images])
-
-
-# Over columns and pages
+    return distance(above.box, below.box) < 20
 
 
 def _joined(parts: list[Text | Figure]) -> list[Text | Figure]:
+    """Join the parts of paragraphs and captions that go on in the next column or on the next page."""
     joined: list[Text | Figure] = []
     for part in parts:
         open_text = next((p for p in reversed(joined) if isinstance(p, Text) and not p.note), None)

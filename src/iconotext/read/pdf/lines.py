@@ -1,13 +1,11 @@
-"""The lines of text on a page of a PDF, with their places and fonts.
-
-``read_lines`` reads them; ``page_transform`` converts places on a page to places as shown.
-"""
+"""The lines of text on a page of a PDF, with their places and fonts."""
 
 from __future__ import annotations
 
 import ctypes
 import math
 import re
+import statistics
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -85,20 +83,11 @@ def overlap(one: Box, other: Box) -> float:
 
 MAX_CHARACTERS = 200_000
 SAME_LINE = 1.6  # largest gap, in ems, within a line, if the characters follow each other in the file
-LIGATURES = {
-    "\ufb00": "ff",
-    "\ufb01": "fi",
-    "\ufb02": "fl",
-    "\ufb03": "ffi",
-    "\ufb04": "ffl",
-    "\ufb05": "st",
-    "\ufb06": "st",
-}
-
+TEX_LIGATURES = ("ff", "fi", "fl", "ffi", "ffl")
+LIGATURES = {chr(0xFB00 + place): letters for place, letters in enumerate((*TEX_LIGATURES, "st", "st"))}
 CHARACTERS = {**LIGATURES, "\x02": "-", "\uf0b7": "•", "\uf0a7": "•", "\uf076": "•", "\uf0d8": "•", "\u00a0": " "}
 IN_WORDS = {0xF001: "fi", 0xF002: "fl"}
 """Private codes of ligatures in older fonts; on their own they are symbols of other fonts."""
-TEX_LIGATURES = ("ff", "fi", "fl", "ffi", "ffl")
 TEX_CODES = (0x0B, 0x1B)
 """First codes of the ligatures in the two encodings of TeX's fonts, whose PDFs may lack their text."""
 UNKNOWN = 0x10_FF00  # added to the code of a character without text, until a page has been read
@@ -206,9 +195,8 @@ def read_lines(text: Handle, transform: Transform, width: float, height: float) 
             if line is not None:
                 line.gap = True
             continue
-        if not raw.FPDFText_GetLooseCharBox(text, index, rectangle) or not raw.FPDFText_GetCharOrigin(
-            text, index, x, y
-        ):
+        has_box = raw.FPDFText_GetLooseCharBox(text, index, rectangle)
+        if not has_box or not raw.FPDFText_GetCharOrigin(text, index, x, y):
             continue
         if raw.FPDFText_GetMatrix(text, index, matrix) and not _upright(matrix.a, matrix.b, transform):
             continue  # text along the edge of a page, water marks
@@ -267,32 +255,14 @@ def _upright(x: float, y: float, transform: Transform) -> bool:
 
 def _finished(text: Handle, line: _OpenLine) -> Line:
     samples = {line.characters[0], line.characters[len(line.characters) // 2], line.characters[-1]}
-    fonts = [_font(text, index) for index in samples]
-    sizes = sorted(font.size for font in fonts)
+    sizes, bold, italic, mono = zip(*(_font(text, index) for index in samples), strict=True)
     box = (line.left, line.top, line.right, line.bottom)
-    return Line(
-        line.words,
-        box,
-        line.base,
-        sizes[len(sizes) // 2] or line.size,
-        line.order,
-        bold=all(font.bold for font in fonts),
-        italic=all(font.italic for font in fonts),
-        mono=all(font.mono for font in fonts),
-    )
+    size = statistics.median_high(sizes) or line.size
+    return Line(line.words, box, line.base, size, line.order, bold=all(bold), italic=all(italic), mono=all(mono))
 
 
-@dataclass(frozen=True, slots=True)
-class Font:
-    """The font of a letter; its size in points as shown."""
-
-    size: float
-    bold: bool
-    italic: bool
-    mono: bool
-
-
-def _font(text: Handle, index: int) -> Font:
+def _font(text: Handle, index: int) -> tuple[float, bool, bool, bool]:
+    """Return the size of a letter, in points as shown, and whether its font is bold, italic, and monospaced."""
     matrix = raw.FS_MATRIX()
     size: float = raw.FPDFText_GetFontSize(text, index)
     if raw.FPDFText_GetMatrix(text, index, matrix):
@@ -303,7 +273,7 @@ def _font(text: Handle, index: int) -> Font:
     name = buffer.value.decode("latin-1")
     bold = raw.FPDFText_GetFontWeight(text, index) >= 600 or bool(BOLD_NAME.search(name))
     italic = bool(flags.value & ITALIC_FLAG) or bool(ITALIC_NAME.search(name))
-    return Font(size, bold, italic, bool(MONO_NAME.search(name)))
+    return size, bold, italic, bool(MONO_NAME.search(name))
 
 
 def _joined(lines: list[Line]) -> list[Line]:
@@ -316,8 +286,7 @@ def _joined(lines: list[Line]) -> list[Line]:
             gap = line.box[0] - before.box[2]
             if -0.3 * line.size < gap < 0.45 * line.size and abs(before.size - line.size) < 0.5 * before.size:
                 before.words += line.words
-                (a, b, c, d), (e, f, g, h) = before.box, line.box
-                before.box = (min(a, e), min(b, f), max(c, g), max(d, h))
+                before.box = bounding_box((before.box, line.box))
                 before.order = min(before.order, line.order)
                 before.bold, before.italic = before.bold and line.bold, before.italic and line.italic
                 before.mono = before.mono and line.mono

@@ -1,7 +1,4 @@
-"""Lines of a column → paragraphs: their beginnings, their kinds, and the joining of their lines.
-
-``begins`` finds the beginning of a paragraph, ``classify`` its kind, and ``text_block`` joins its lines to a text.
-"""
+"""Lines of a column → paragraphs: their beginnings, their kinds, and the joining of their lines."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from typing import TYPE_CHECKING
 from iconotext.read.blocks import LABEL, Block
 from iconotext.read.pdf.columns import BULLET, NUMBER, Column
 from iconotext.read.pdf.images import PageImage
-from iconotext.read.pdf.lines import Line, overlap
+from iconotext.read.pdf.lines import Box, Line, bounding_box, overlap
 from iconotext.types import Kind
 
 if TYPE_CHECKING:
@@ -42,6 +39,16 @@ class Text:
     right: float  # the right edge of its column
     kind: Kind = "paragraph"
     note: bool = False
+
+    @property
+    def box(self) -> Box:
+        """The box around its lines."""
+        return bounding_box([line.box for line in self.lines])
+
+    @property
+    def content(self) -> str:
+        """Its lines, with a space between each two."""
+        return " ".join(line.text for line in self.lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,15 +172,12 @@ def ends_early(line: Line, following: Line, right: float, *, spare: float = 0.5)
 def classify(text: Text, body: float, page: Page, *, table: bool, followed: bool) -> None:
     """Set the kind of a paragraph, by its letters, its first characters and its place."""
     size = statistics.median(line.size for line in text.lines)
-    content = " ".join(line.text for line in text.lines)
+    content = text.content
     words = len(content.split())
-    bold = all(line.bold for line in text.lines)
-    larger = size > HEADING_SIZE * body
     if words <= HEADING_WORDS and WORD.search(content) and not LABEL.match(content):
-        alone = (
-            bold and size > 0.95 * body and words <= 15 and not SENTENCE_END.search(content) and followed and not table
-        )
-        if larger or alone:
+        bold = all(line.bold for line in text.lines) and size > 0.95 * body and words <= 15
+        alone = bold and followed and not table and not SENTENCE_END.search(content)
+        if alone or size > HEADING_SIZE * body:
             text.kind = "heading"
             return
     if BULLET.match(content):
@@ -186,20 +190,14 @@ def classify(text: Text, body: float, page: Page, *, table: bool, followed: bool
     text.note = small and bool(re.match(r"^(?:\d{1,3}|[*†‡§¶])", content))
 
 
-def vocabulary(pages: Iterable[Page]) -> frozenset[str]:
-    """Return the words that the document has unbroken."""
-    words: set[str] = set()
-    for page in pages:
-        for line in page.lines:
-            words.update(word.text.strip(".,;:!?()[]\"'“”‘’").casefold() for word in line.words[:-1])
-    return frozenset(words)
-
-
-def hyphenates(pages: Iterable[Page]) -> bool:
-    """Return whether lines end with a hyphen more often than compounds alone explain."""
-    endings = [line.words[-1].text for page in pages for line in page.lines]
-    broken = sum(len(word) > 2 and word[-1] in "-‐" for word in endings)
-    return broken > 2 and broken > 0.02 * len(endings)
+def words_of(pages: Iterable[Page]) -> Words:
+    """Return the hyphenation of a document."""
+    lines = [line for page in pages for line in page.lines]
+    whole = {word.text.strip(".,;:!?()[]\"'“”‘’").casefold() for line in lines for word in line.words[:-1]}
+    endings = [line.words[-1].text for line in lines]
+    hyphens = sum(len(word) > 2 and word[-1] in "-‐" for word in endings)
+    broken = hyphens > 2 and hyphens > 0.02 * len(endings)  # compounds alone explain fewer
+    return Words(frozenset(whole), broken)
 
 
 def text_block(text: Text, words: Words) -> Block:
