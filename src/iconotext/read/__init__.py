@@ -1,7 +1,4 @@
-"""Reading: every format becomes a ``Document``, with one module for each format.
-
-``read`` reads one document, ``read_all`` reads many, and ``read_files`` reads the files that ``find_documents`` lists.
-"""
+"""Reading: every format becomes a ``Document``, with one module for each format."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The addresses of images in documents: the file that an address means, if the document may use it.
-
-``open_address`` opens one; ``Addresses`` opens all addresses of a document.
-"""
+"""The addresses of images in documents: the file that an address means, if the document may use it."""
 
 from __future__ import annotations
 

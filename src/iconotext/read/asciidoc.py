@@ -1,7 +1,4 @@
-"""AsciiDoc → blocks: its text, pictures, captions and references. Code is left out.
-
-``read_asciidoc`` reads a file. It makes HTML, which ``html`` then turns into blocks.
-"""
+"""AsciiDoc → HTML, which ``html`` turns into blocks: text, pictures, captions and references. Code is left out."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from pathlib import Path
 from iconotext.errors import HostileDocumentError
 from iconotext.read.address import SCHEME
 from iconotext.read.blocks import Flow
-from iconotext.read.cross_references import figure, fill_references, made_by_code, picture, reference
+from iconotext.read.cross_references import anchors, figure, fill_references, made_by_code, picture, reference
 from iconotext.read.html import REMOVED_CHARACTERS, html_blocks, parse_html
 from iconotext.read.sentences import language_code
 from iconotext.read.settings import ReadSettings
@@ -105,9 +102,8 @@ class Texts:
                 return match[0]
             self._filled += len(attribute)
             if self._filled > MAX_FILLED:
-                raise HostileDocumentError(
-                    f"its attributes add more than {MAX_FILLED / 2**20:.0f} MiB to it: shorten them"
-                )
+                limit = f"{MAX_FILLED / 2**20:.0f} MiB"
+                raise HostileDocumentError(f"its attributes add more than {limit} to it: shorten them")
             return attribute
 
         return REFERENCE.sub(value, text) if "{" in text else text
@@ -150,7 +146,7 @@ class Texts:
             link_text = parts.get("text", parts.get("title", "")).strip() or self.reference_texts.get(label, "")
             return reference(label, link_text, link_text or f"[{label}]")
         if "anchor" in parts or "place" in parts:
-            return f'<span id="{escape(parts.get("anchor", parts.get("place", "")))}"></span>'
+            return anchors([parts.get("anchor", parts.get("place", ""))])
         if "link" in parts or "url" in parts:
             address = parts.get("link", parts.get("url", ""))
             link_text = parts.get("shown", parts.get("name", "")).split(",")[0].rstrip("^") or address
@@ -192,9 +188,8 @@ def read_asciidoc(path: Path, settings: ReadSettings) -> list[Flow]:
     body = "".join(_Blocks(texts).read(_without_header(lines), 0))
     tree = parse_html(f"<article>{body}</article>")
     fill_references(tree)
-    return [
-        Flow(html_blocks(tree), None, language_code(texts.attributes.get("lang", "")), unread=tuple(includes.unread))
-    ]
+    language = language_code(texts.attributes.get("lang", ""))
+    return [Flow(html_blocks(tree), language=language, unread=tuple(includes.unread))]
 
 
 def _lines(text: str, path: Path, includes: Includes, texts: Texts) -> list[str]:
@@ -319,9 +314,6 @@ class _Blocks:
         self.named |= named
         self.title = named.get("title", self.title)
 
-    def marks(self) -> str:
-        return "".join(f'<span id="{escape(name)}"></span>' for name in self.names)
-
     def delimited(self, delimiter: str, inner: list[str], depth: int) -> str:
         kind = delimiter[0]
         title = self.texts.html(self.title) if self.title else ""
@@ -339,20 +331,19 @@ class _Blocks:
         html = "".join(self.read(inner, depth + 1))
         if title and "<img" in html:
             return figure([html], title, names=names)
-        marks = "".join(f'<span id="{escape(name)}"></span>' for name in names)
         tag = "blockquote" if quote else "div"
-        return f"<{tag}>{marks}{f'<p>{title}</p>' if title else ''}{html}</{tag}>"
+        return f"<{tag}>{anchors(names)}{f'<p>{title}</p>' if title else ''}{html}</{tag}>"
 
     def table(self, lines: list[str], title: str, depth: int, kind: str) -> str:
         """Return the HTML of a table; all of its cells are in one row, since only their order counts."""
         names, text = list(self.names), "\n".join(lines)
         whole_style = self.named.get("cols", "")
         self.forget()
-        if kind == "," or kind == ":":
+        if kind in ",:":
             cells = [("", cell) for line in lines for cell in line.split(kind)]
         else:
             parts = CELL.split(text)
-            cells = list(zip(parts[1::2], parts[2::2], strict=False))
+            cells = list(zip(parts[1::2], parts[2::2], strict=True))
         html = []
         for style, cell in cells:
             if style == "a" or (not style and re.search(r"(?:^|[,|>\d])a(?:[,|]|$)", whole_style)) or "image::" in cell:
@@ -371,21 +362,22 @@ class _Blocks:
             level = len(heading[1])
             self.names += [anchor[0] for anchor in ANCHOR.findall(heading[2])]
             text = self.texts.html(ANCHOR.sub("", heading[2]))
-            return f"{self.marks()}<h{level}>{text}</h{level}>", at + 1
+            return f"{anchors(self.names)}<h{level}>{text}</h{level}>", at + 1
         if image := IMAGE.fullmatch(line):
             return self.image(image), at + 1
         if self.style in CODE_STYLES or (line[0] in " \t" and not ITEM.fullmatch(line)):
             return "", self.end_of_text(lines, at)
         end = self.end_of_text(lines, at)
         if item := ITEM.fullmatch(line):
-            return f"<li>{self.marks()}{self.texts.html(' '.join([item[1], *lines[at + 1 : end]]))}</li>", end
+            return f"<li>{anchors(self.names)}{self.texts.html(' '.join([item[1], *lines[at + 1 : end]]))}</li>", end
         if term := TERM.fullmatch(line):
             rest = " ".join([term[2] or "", *lines[at + 1 : end]]).strip()
             return f"<dt>{self.texts.html(term[1])}</dt><dd>{self.texts.html(rest)}</dd>", end
         text = " ".join(piece.removesuffix(" +") for piece in lines[at:end])
         tag = "blockquote" if self.style in ("quote", "verse") else "p"
         title = f"<p>{self.texts.html(self.title)}</p>" if self.title else ""
-        return f"{title}<{tag}>{self.marks()}{self.texts.html(ADMONITION.sub('', text, count=1))}</{tag}>", end
+        html = self.texts.html(ADMONITION.sub("", text, count=1))
+        return f"{title}<{tag}>{anchors(self.names)}{html}</{tag}>", end
 
     def end_of_text(self, lines: list[str], at: int) -> int:
         at += 1

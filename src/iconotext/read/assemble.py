@@ -1,7 +1,4 @@
-"""The last step of reading: blocks become a document.
-
-``assemble`` assigns captions to images, splits text into sentences, and finds the files of addresses.
-"""
+"""The last step of reading: blocks become a document, with its captions, sentences and the files of its images."""
 
 from __future__ import annotations
 

@@ -155,23 +155,18 @@ def attach_captions(blocks: Iterable[Block]) -> list[Block]:
         above = _uncaptioned(attached[-1]) if attached and waiting is None else None
         if block.images:
             _own_line(block)
-            if waiting is not None:
-                if _uncaptioned(block) is not None and not block.text:
-                    _add_caption(block, waiting)
-                else:
-                    attached.append(replace(waiting, kind="paragraph"))
-                waiting = None
-            attached.append(block)
-        elif above is not None and _is_caption(block, above):
-            _add_caption(attached[-1], block)
-        else:
-            if waiting is not None:
-                attached.append(replace(waiting, kind="paragraph"))
-                waiting = None
-            if block.kind == "caption" or (block.kind == "paragraph" and _has_label(block)):
-                waiting = block
+        if waiting is not None:
+            if _is_bare(block):
+                _add_caption(block, waiting)
             else:
-                attached.append(block)
+                attached.append(replace(waiting, kind="paragraph"))
+            waiting = None
+        if above is not None and not block.images and _is_caption(block, above):
+            _add_caption(attached[-1], block)
+        elif not block.images and _may_stand_above(block):
+            waiting = block
+        else:
+            attached.append(block)
     if waiting is not None:
         attached.append(replace(waiting, kind="paragraph"))
     return attached
@@ -188,7 +183,7 @@ def _with_titles(blocks: list[Block]) -> list[Block]:
     while start < len(blocks):
         title = blocks[start]
         end = start + 1
-        if not title.images and (title.kind == "caption" or (title.kind == "paragraph" and _has_label(title))):
+        if not title.images and _may_stand_above(title):
             while end + 1 < len(blocks) and _is_bare(blocks[end]) and _is_below(blocks[end + 1]):
                 end += 2
         # One image between two captions says nothing: the second may be that of a table.
@@ -210,6 +205,11 @@ def _is_bare(block: Block) -> bool:
 def _is_below(block: Block) -> bool:
     """Tell whether a block can be the caption of an image in a figure with a title: it has no label of its own."""
     return not block.images and not _has_label(block) and (block.kind == "caption" or block.emphasised)
+
+
+def _may_stand_above(block: Block) -> bool:
+    """Tell whether a block can be the caption of what comes after it."""
+    return block.kind == "caption" or (block.kind == "paragraph" and _has_label(block))
 
 
 def _has_label(block: Block) -> bool:

@@ -1,7 +1,5 @@
 """Cells of code in Markdown, with the pictures that they show or make: Quarto, R Markdown, bookdown, MyST notebooks.
 
-``parse_cell`` reads a cell, and ``cell_figure`` makes HTML of its pictures. Code itself is no text of the document.
-
 A cell shows a file (``knitr::include_graphics("a.png")``, ``Image("a.png")``), or makes a picture when the document is
 rendered. In the second case the cell has a caption or a label, and the document gets a picture without a file.
 """

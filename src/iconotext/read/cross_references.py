@@ -1,7 +1,5 @@
 """References by label in the HTML that readers make: they are resolved once all figures are known.
 
-``figure``, ``picture`` and ``reference`` make the HTML; ``fill_references`` sets the text of every reference.
-
 A reader writes ``<a href="#LABEL" data-shown="Fig. %s">fallback text</a>``. ``%s`` stands for the number of the figure
 or table, counted in this file; without ``%s`` the caption or title of the labelled element is shown. For a label that
 is not in the file the fallback text is shown.
@@ -21,7 +19,6 @@ from iconotext.read.blocks import SPACE
 
 TITLED = re.compile(r"\s*+([^<]*?)\s*+<([^<>]{1,500})>\s*+", re.DOTALL)
 
-
 ENDINGS = ("svg", "png", "gif", "jpeg", "jpg", "webp", "avif")
 """Possible endings of ``plan.*``, in the order in which Sphinx prefers them for a page."""
 
@@ -29,10 +26,14 @@ ENDINGS = ("svg", "png", "gif", "jpeg", "jpg", "webp", "avif")
 def figure(images: Iterable[str], caption: str = "", *, names: Sequence[str] = ()) -> str:
     """Return the HTML of a figure."""
     names = [name for name in names if name]
-    marks = "".join(f'<span id="{escape(name)}"></span>' for name in names[1:])
     first = f' id="{escape(names[0])}"' if names else ""
     below = f"<figcaption>{caption}</figcaption>" if caption.strip() else ""
-    return f"<figure{first}>{marks}{''.join(images)}{below}</figure>"
+    return f"<figure{first}>{anchors(names[1:])}{''.join(images)}{below}</figure>"
+
+
+def anchors(names: Iterable[str]) -> str:
+    """Return the HTML of empty elements with identifiers; right before or first in an element, they are its own."""
+    return "".join(f'<span id="{escape(name)}"></span>' for name in names)
 
 
 def picture(address: str, alt: str | None = None) -> str:

@@ -1,7 +1,5 @@
 r"""The additions of MyST, Quarto, bookdown and d2lbook to Markdown: directives, roles, divs, labels, references.
 
-``directives_plugin`` adds them to a Markdown parser. ``split_options`` reads the options of a directive.
-
 Each is recognised by its syntax: ``{figure}`` after a fence, ``{numref}`` before code, ``::: {#fig-a}``, ``@fig-a``,
 ``\@ref(fig:a)``, ``(label)=``, ``:label:`` before code. Text without any of these is parsed as plain Markdown.
 """
@@ -13,8 +11,8 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from iconotext.read.code_cells import Cell, cell_figure, parse_cell
-from iconotext.read.cross_references import TITLED, figure, made_by_code, numref_text, picture, reference
+from iconotext.read.code_cells import Cell, cell_figure, parse_cell, yaml_options
+from iconotext.read.cross_references import TITLED, anchors, figure, made_by_code, numref_text, picture, reference
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -70,7 +68,7 @@ NO_TEXT = frozenset(
     "autosummary automodule autoclass autofunction tikz-code".split()
 )
 """Directives without prose; their content is left out."""
-DRAWN = frozenset("mermaid graphviz plantuml uml glue:figure plot altair-plot tikz".split())
+DRAWN = frozenset("mermaid graphviz plantuml uml plot altair-plot tikz".split())
 """Directives that become a picture when the document is rendered."""
 FRAME = ":::"  # the name of a frame without a name
 MAX_DEPTH = 30  # maximum depth of directives within directives
@@ -108,11 +106,9 @@ def directive(parser: MarkdownIt, name: str, argument: str, body: str, env: Any)
     depth = env.get("depth", 0)
     if depth >= MAX_DEPTH:
         return ""
-    within = {name: value for name, value in env.items() if name != "original"}  # its lines are others than the file's
-    return _directive(parser, name, argument, body, within | {"depth": depth + 1})
+    # The lines of its body are others than the file's, so that no picture in it has a place in the file.
+    env = {key: value for key, value in env.items() if key != "original"} | {"depth": depth + 1}
 
-
-def _directive(parser: MarkdownIt, name: str, argument: str, body: str, env: Any) -> str:
     def inline(text: str) -> str:
         caption = env.get("captions", {}).get(text.strip(), text)
         return str(parser.renderInline(caption, env))
@@ -132,10 +128,12 @@ def _directive(parser: MarkdownIt, name: str, argument: str, body: str, env: Any
     options, text = split_options(body)
     label = options.get("name") or options.get("label") or ""
     alt = options.get("alt")
+    if name == "glue:figure":  # the argument is the name under which code of the notebook keeps the picture
+        caption = " ".join(text.split("\n\n", 1)[0].split())
+        return figure([made_by_code(argument, alt)], inline(caption), names=[label])
     if name in DRAWN:
-        words = " ".join(text.split("\n\n", 1)[0].split()) if name == "glue:figure" else options.get("caption", "")
-        name_ = label or argument or name
-        return figure([made_by_code(argument if name == "glue:figure" else name_, alt)], inline(words), names=[label])
+        picture_name = label or argument or name
+        return figure([made_by_code(picture_name, alt)], inline(options.get("caption", "")), names=[label])
     if name in NO_TEXT:
         return ""
     if name in ("figure", "image"):
@@ -159,8 +157,6 @@ def split_options(body: str) -> tuple[dict[str, str], str]:
     options: dict[str, str] = {}
     if lines and lines[0].strip() == "---" and "---" in (rest := [line.strip() for line in lines[1:]]):
         end = rest.index("---") + 1
-        from iconotext.read.code_cells import yaml_options
-
         values = yaml_options("\n".join(lines[1:end]))
         return {name: value for name, value in values.items() if isinstance(value, str)}, "\n".join(lines[end + 1 :])
     at = 0
@@ -215,7 +211,7 @@ def _target(state: StateBlock, first: int, _last: int, silent: bool) -> bool:
         return False
     if not silent:
         token = state.push("ready", "span", 0)
-        token.content = f'<span id="{escape(match[1].strip())}"></span>'
+        token.content = anchors([match[1].strip()])
         state.line = first + 1
     return True
 

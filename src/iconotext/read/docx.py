@@ -1,7 +1,6 @@
 """Word files (.docx) → blocks: paragraphs, tables, drawings and captions, and the fields in them.
 
-A field is an instruction, such as ``REF`` (a cross-reference)
-or ``SEQ`` (a running number), with its result.
+A field is an instruction, such as ``REF`` (a cross-reference) or ``SEQ`` (a running number), with its result.
 """
 
 from __future__ import annotations
@@ -13,17 +12,17 @@ from pathlib import Path
 
 from iconotext.errors import DocumentError, HostileDocumentError
 from iconotext.read.archive import Archive, Element, open_archive, resolve
-from iconotext.read.blocks import LABEL, Block, BlockWriter, Flow, drop_repeated_title
+from iconotext.read.blocks import LABEL, Block, BlockWriter, Flow, FlowImage, drop_repeated_title
 from iconotext.read.office import (
     TABLE_LABEL,
     WRAPPERS,
+    Relations,
     Style,
     alternative,
     attribute,
     child,
     children,
     drawn,
-    image_of,
     is_on,
     kind_of_properties,
     level_of_properties,
@@ -114,9 +113,9 @@ class OpenParagraph:
 
 
 class _Walk:
-    def __init__(self, archive: Archive, targets: dict[str, str], styles: dict[str, Style]) -> None:
+    def __init__(self, archive: Archive, relations: Relations, styles: dict[str, Style]) -> None:
         self.archive = archive
-        self.relations = targets
+        self.relations = relations
         self.styles = styles
         self.writer = BlockWriter()
         self.pending: list[str] = []  # bookmarks between paragraphs, which belong to the next one
@@ -180,10 +179,9 @@ class _Walk:
             raise HostileDocumentError(f"more than {MAX_ANCHORS:,} bookmarks on one paragraph: no document has that")
         if anchors and not blocks:
             self.pending = anchors + self.pending  # an empty paragraph between a bookmark and its image
-        if anchors and blocks:
-            for block in blocks:
-                block.anchors = tuple(anchors)
-                block.images = [(o, replace(p, anchors=p.anchors + block.anchors)) for o, p in block.images]
+        for block in blocks if anchors else ():
+            block.anchors = tuple(anchors)
+            block.images = [(o, replace(p, anchors=p.anchors + block.anchors)) for o, p in block.images]
         blocks = [part for block in blocks for part in separate_caption(block)]
         before = [block for offset, box in paragraph.boxes if offset == 0 for block in self.inside(box, kind)]
         after = [block for offset, box in paragraph.boxes if offset > 0 for block in self.inside(box, kind)]
@@ -226,7 +224,7 @@ class _Walk:
     def hyperlink(self, element: Element, *, italic: bool) -> None:
         start = self.writer.offset
         self.runs(element, italic=italic)
-        outside = self.relations.get(attribute(element, "id") or "", "")
+        _, outside = self.relations.get(attribute(element, "id") or "", ("", ""))
         target = attribute(element, "anchor") or (outside[2:] if outside.startswith(":#") else None)
         if target:
             self.writer.target(start, target)
@@ -295,12 +293,12 @@ class _Walk:
             self.paragraph.sequence = field_.sequence
 
     def drawing(self, element: Element) -> None:
-        for drawing in drawn(element):
-            if drawing.box is not None:
-                self.paragraph.boxes.append((self.writer.offset, drawing.box))
-            else:
+        for part in drawn(element, (self.archive, self.relations)):
+            if isinstance(part, FlowImage):
                 self.paragraph.breaks = 0
-                self.writer.image(image_of(drawing, self.relations, self.archive))
+                self.writer.image(part)
+            else:
+                self.paragraph.boxes.append((self.writer.offset, part))
 
 
 def _is_contents_list(element: Element) -> bool:
@@ -329,7 +327,7 @@ def read_docx(path: Path, settings: ReadSettings) -> list[Flow]:
             raise DocumentError(f"{path}: not a Word document: {main} in it has no body")
         relations = relations_of(archive, main)
         styles, language = read_styles(archive, relations)
-        walk = _Walk(archive, {key: target for key, (_, target) in relations.items()}, styles)
+        walk = _Walk(archive, relations, styles)
         walk.container(body, "paragraph")
         title = title_of(archive)
     return [Flow(drop_repeated_title(walk.writer.blocks), title, language)]

@@ -25,10 +25,8 @@ PAGES = frozenset(("application/xhtml+xml", "text/html", "application/x-dtbook+x
 PAGE_NAME = re.compile(r"\.x?html?$", re.IGNORECASE)
 FONT_SCRAMBLING = frozenset(("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC"))
 NOT_TEXT = frozenset(
-    (
-        "toc landmarks page-list pagebreak loi lot lov loa index titlepage halftitlepage footnote footnotes "
-        "endnote endnotes rearnote rearnotes noteref"
-    ).split()
+    "toc landmarks page-list pagebreak loi lot lov loa index titlepage halftitlepage footnote footnotes "
+    "endnote endnotes rearnote rearnotes noteref".split()
 )
 """Values of ``epub:type`` for elements that are no running text."""
 NOT_TEXT_ROLES = frozenset(
@@ -102,15 +100,11 @@ def read_package(archive: Archive) -> Package:
 
 def _package_name(archive: Archive) -> str:
     container = archive.find("META-INF/container.xml")
-    names = []
-    if container is not None:
-        names = [r.get("full-path") or "" for r in archive.xml(container).iterfind("{*}rootfiles/{*}rootfile")]
-    member = next((member for name in names if (member := archive.find(name)) is not None), None)
-    if member is None:
-        raise DocumentError(
-            "not an EPUB: META-INF/container.xml in it is missing, or names no package file that is there"
-        )
-    return member
+    for file in archive.xml(container).iterfind("{*}rootfiles/{*}rootfile") if container is not None else ():
+        member = archive.find(file.get("full-path") or "")
+        if member is not None:
+            return member
+    raise DocumentError("not an EPUB: META-INF/container.xml in it is missing, or names no package file that is there")
 
 
 def _encrypted(archive: Archive) -> Iterator[str]:

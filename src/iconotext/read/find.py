@@ -1,7 +1,4 @@
-"""The search for documents in folders: which files are read, and their names.
-
-``find_documents`` lists the files, and ``unique_names`` names them.
-"""
+"""The search for documents in folders: which files are read, and their names."""
 
 from __future__ import annotations
 
@@ -26,16 +23,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-LEFT_OUT = (
-    ".*/",
-    "node_modules/",
-    "site-packages/",
-    "_layouts/",
-    "_includes/",
-    "_site/",
-    "_build/",
-    "_book/",
-)
+LEFT_OUT = (".*/", "node_modules/", "site-packages/", "_layouts/", "_includes/", "_site/", "_build/", "_book/")
 """Folders without the user's own documents, as patterns of a ``.gitignore``."""
 
 BUILT = {
@@ -113,15 +101,13 @@ def no_documents(
     parts = ", ".join(f"{number:,} {kind}" for kind, number in kinds.most_common(KINDS))
     parts += f" and {len(kinds) - KINDS:,} other kinds" if len(kinds) > KINDS else ""
     total = kinds.total()
-    files = (
-        f"{counted(total, 'file')} there, {'which is not read' if total == 1 else 'none of which is read'} ({parts})"
-    )
+    unread = "which is not read" if total == 1 else "none of which is read"
+    files = f"{counted(total, 'file')} there, {unread} ({parts})" if total else "no files there"
     passed_by = sorted(kind for kind in skipped if kind.endswith("/"))
     also = f"; folders left out: {', '.join(passed_by[:KINDS])}" if passed_by else ""
-    wanting = any(map(lacks_extra, kinds))
-    also += '; some of these are read after: pip install "iconotext[formats]"' if wanting else ""
-    formats = formats or formats_in_words()
-    return DocumentError(f"no documents in {names}: {files if total else 'no files there'}{also}; read are {formats}")
+    if any(map(lacks_extra, kinds)):
+        also += '; some of these are read after: pip install "iconotext[formats]"'
+    return DocumentError(f"no documents in {names}: {files}{also}; read are {formats or formats_in_words()}")
 
 
 def unread_lines(skipped: Counter[str], *, every: bool = False) -> Iterator[str]:

@@ -59,6 +59,22 @@ class DocumentFormat:
 
 ZIP_OF = rb"(?s)PK.{0,%d}application/%s"  # the beginning of a zip file whose first member is its media type
 
+
+def _pandoc_row(
+    name: str, title: str, suffixes: tuple[str, ...], summary: str, head: bytes | None = None
+) -> DocumentFormat:
+    """Return the row of a format that pandoc reads; ``head`` is the pattern of its first bytes."""
+    return DocumentFormat(
+        name=name,
+        title=title,
+        suffixes=suffixes,
+        reader=f"iconotext.read.pandoc.document:read_{name}",
+        summary=summary,
+        extra="formats",
+        head=re.compile(head) if head is not None else None,
+    )
+
+
 FORMATS = (
     DocumentFormat(
         name="markdown",
@@ -136,65 +152,30 @@ FORMATS = (
         reader="iconotext.read.asciidoc:read_asciidoc",
         summary="Text, pictures and included files, with conditions and attributes.",
     ),
-    DocumentFormat(
-        name="latex",
-        title="LaTeX",
-        suffixes=(".tex", ".ltx"),
-        reader="iconotext.read.pandoc.document:read_latex",
-        summary="A document with the files that it includes; what pandoc refuses is repaired.",
-        extra="formats",
+    _pandoc_row(
+        "latex",
+        "LaTeX",
+        (".tex", ".ltx"),
+        "A document with the files that it includes; what pandoc refuses is repaired.",
     ),
-    DocumentFormat(
-        name="org",
-        title="Org",
-        suffixes=(".org",),
-        reader="iconotext.read.pandoc.document:read_org",
-        summary="Text, captions, names and included files.",
-        extra="formats",
+    _pandoc_row("org", "Org", (".org",), "Text, captions, names and included files."),
+    _pandoc_row("typst", "Typst", (".typ",), "Text and figures, functions and included files, without packages."),
+    _pandoc_row(
+        "docbook",
+        "DocBook",
+        (".dbk", ".docbook"),
+        "Text, figures and cross-references.",
+        rb"(?s)[\xef\xbb\xbf]*<\?xml.*?(?:http://docbook\.org/ns/docbook|-//OASIS//DTD DocBook)",
     ),
-    DocumentFormat(
-        name="typst",
-        title="Typst",
-        suffixes=(".typ",),
-        reader="iconotext.read.pandoc.document:read_typst",
-        summary="Text and figures, functions and included files, without packages.",
-        extra="formats",
+    _pandoc_row(
+        "jats",
+        "JATS",
+        (".jats", ".nxml"),
+        "Abstract and text of a paper with its figures, without the list of references.",
+        rb"(?s)[\xef\xbb\xbf]*<\?xml.*?(?:-//NLM//DTD|<article[^>]{0,400} dtd-version=)",
     ),
-    DocumentFormat(
-        name="docbook",
-        title="DocBook",
-        suffixes=(".dbk", ".docbook"),
-        reader="iconotext.read.pandoc.document:read_docbook",
-        summary="Text, figures and cross-references.",
-        extra="formats",
-        head=re.compile(rb"(?s)[\xef\xbb\xbf]*<\?xml.*?(?:http://docbook\.org/ns/docbook|-//OASIS//DTD DocBook)"),
-    ),
-    DocumentFormat(
-        name="jats",
-        title="JATS",
-        suffixes=(".jats", ".nxml"),
-        reader="iconotext.read.pandoc.document:read_jats",
-        summary="Abstract and text of a paper with its figures, without the list of references.",
-        extra="formats",
-        head=re.compile(rb"(?s)[\xef\xbb\xbf]*<\?xml.*?(?:-//NLM//DTD|<article[^>]{0,400} dtd-version=)"),
-    ),
-    DocumentFormat(
-        name="mediawiki",
-        title="MediaWiki",
-        suffixes=(".wiki", ".mediawiki"),
-        reader="iconotext.read.pandoc.document:read_mediawiki",
-        summary="Text, pictures and galleries, without templates.",
-        extra="formats",
-    ),
-    DocumentFormat(
-        name="rtf",
-        title="RTF",
-        suffixes=(".rtf",),
-        reader="iconotext.read.pandoc.document:read_rtf",
-        summary="Text, and the pictures inside the file.",
-        extra="formats",
-        head=re.compile(rb"\{\\rtf"),
-    ),
+    _pandoc_row("mediawiki", "MediaWiki", (".wiki", ".mediawiki"), "Text, pictures and galleries, without templates."),
+    _pandoc_row("rtf", "RTF", (".rtf",), "Text, and the pictures inside the file.", rb"\{\\rtf"),
 )
 """The formats that iconotext reads itself; of those whose first bytes match, the first one counts."""
 

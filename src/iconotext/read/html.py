@@ -1,7 +1,4 @@
-"""HTML → blocks: the main text of a page in reading order, with its images and their captions.
-
-``read_html`` reads the article of a page, ``read_whole_page`` all of it, and ``html_blocks`` any element.
-"""
+"""HTML → blocks: the main text of a page in reading order, with its images and their captions."""
 
 from __future__ import annotations
 
@@ -27,16 +24,12 @@ from iconotext.types import Kind
 Element = Any  # lxml has no types of its own that mypy could check
 
 INLINE = frozenset(
-    (
-        "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q rp rt ruby s "
-        "samp small span strike strong sub sup time tt u var wbr img picture source noscript"
-    ).split()
+    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q rp rt ruby s "
+    "samp small span strike strong sub sup time tt u var wbr img picture source noscript".split()
 )
 SKIPPED = frozenset(
-    (
-        "script style template head title meta link iframe object embed canvas audio video map math pre "
-        "textarea select option button svg dialog"
-    ).split()
+    "script style template head title meta link iframe object embed canvas audio video map math pre "
+    "textarea select option button svg dialog".split()
 )
 ITALIC = frozenset(("em", "i", "cite"))
 KINDS: dict[str, Kind] = {
@@ -159,10 +152,9 @@ class _Walk:
         self.writer.text(text, emphasised=self.italic > 0)
 
     def close(self) -> None:
-        offset_links = [(element, 0, target) for element, _, target in self.links]
         for _, start, target in self.links:  # a link that goes on in the next block counts in both
             self.writer.target(start, target)
-        self.links = offset_links
+        self.links = [(element, 0, target) for element, _, target in self.links]
         self.writer.close(self.kinds[-1], self.level)
 
     def start(self, tag: str, element: Element) -> None:

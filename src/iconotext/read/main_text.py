@@ -1,7 +1,4 @@
-"""The main text of a web page, without menus, footers, cookie banners and share buttons.
-
-``keep_main_text`` finds it, by the amount of text in each element (``measure``).
-"""
+"""The main text of a web page, without menus, footers, cookie banners and share buttons."""
 
 from __future__ import annotations
 
@@ -88,12 +85,7 @@ BOILERPLATE_NAME = re.compile(
     r"(?:$|[\s_-])",
     re.IGNORECASE,
 )
-ARTICLE = (
-    ".//main",
-    ".//*[@role='main']",
-    ".//article",
-    ".//*[@itemprop='articleBody']",
-)
+ARTICLE = (".//main", ".//*[@role='main']", ".//article", ".//*[@itemprop='articleBody']")
 ENOUGH = 0.5  # share of the page's text that an element must hold to be taken for the article
 BLOCKS = (
     "blockquote br caption center col colgroup dd div dl dt fieldset form legend optgroup option p pre table td"
@@ -187,9 +179,8 @@ def _found_article(root: Element, body: Element, extents: dict[Element, Extent])
         return body  # nothing but paragraphs: the page is the article
     from trafilatura import extract
 
-    etree.strip_attributes(
-        root, "colspan", "rowspan"
-    )  # empty cells for each would be added, and counted again and again
+    # trafilatura would add empty cells for each, and count them again and again.
+    etree.strip_attributes(root, "colspan", "rowspan")
     many = next(islice(root.iter(*BLOCKS), MAX_COMPARED, None), None) is not None
     page = lxml_html.tostring(root, encoding="unicode")
     # Only which paragraphs it takes: its own output drops many pictures and their places in the text.

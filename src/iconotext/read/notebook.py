@@ -27,10 +27,9 @@ from iconotext.system.strict_json import parse_json
 PICTURES = {row.media_type: row.suffixes[0] for row in sorted(IMAGE_FORMATS, key=lambda row: row.name != "PNG")}
 """Kinds of pictures that an output may hold, the preferred one first: PNG, which loses nothing."""
 
-ATTACHMENT = "attachment"
-REMOVED = frozenset(("remove-cell", "remove_cell", "hide-cell", "remove-output", "remove_output"))
-"""Tags of cells whose outputs Jupyter Book and nbconvert do not show."""
-REMOVED_TEXT = frozenset(("remove-cell", "remove_cell", "hide-cell"))
+REMOVED = frozenset(("remove-cell", "remove_cell", "hide-cell"))
+"""Tags of cells that Jupyter Book and nbconvert do not show."""
+REMOVED_OUTPUT = REMOVED | {"remove-output", "remove_output"}
 OPTION = re.compile(r"^#\|[ \t]*([\w-]{1,40}):[ \t]*(\S[^\n]{0,2000})$", re.MULTILINE)
 """An option such as ``#| fig-cap: The old tram``, at the beginning of a cell in Quarto."""
 
@@ -50,7 +49,7 @@ def read_notebook(path: Path, settings: ReadSettings) -> list[Flow]:
         source = _text(cell.get("source"))
         if number == 1:
             source, front = split_front_matter(source)
-        if cell.get("cell_type") in ("markdown", "heading") and not _tags(cell) & REMOVED_TEXT:
+        if cell.get("cell_type") in ("markdown", "heading") and not _tags(cell) & REMOVED:
             level = cell.get("level")  # of headings before version 4
             heading = "#" * level + " " if isinstance(level, int) and 0 < level < 7 else ""
             texts[number] = markdown_tree(heading + source, path.stem)
@@ -61,7 +60,7 @@ def read_notebook(path: Path, settings: ReadSettings) -> list[Flow]:
     for number, cell in enumerate(cells, 1):
         if number in texts:
             blocks += [_with_pictures(block, cell, glued) for block in html_blocks(texts[number])]
-        elif cell.get("cell_type") == "code" and not _tags(cell) & REMOVED:
+        elif cell.get("cell_type") == "code" and not _tags(cell) & REMOVED_OUTPUT:
             blocks += _outputs(cell, number)
     title = front.get("title") or _dictionary(notebook.get("metadata")).get("title")
     return [Flow(blocks, title if isinstance(title, str) else None, language_code(front.get("lang", "")))]
@@ -113,7 +112,7 @@ def _with_pictures(block: Block, cell: dict[str, Any], glued: dict[str, dict[str
 
     def whole(image: FlowImage) -> FlowImage:
         kind, _, name = image.sources[0].partition(":")
-        if kind == ATTACHMENT:
+        if kind == "attachment":
             return _picture(image, _dictionary(attachments.get(name)))
         return _picture(image, glued[name]) if kind == MADE_BY_CODE and name in glued else image
 

@@ -9,16 +9,24 @@ from iconotext.errors import DocumentError
 from iconotext.read.archive import Archive, Element, open_archive
 from iconotext.read.blocks import Block, BlockWriter, Flow, FlowImage, drop_repeated_title
 from iconotext.read.docx import separate_caption
-from iconotext.read.office import CAPTION, METAFILE, MISSING, TABLE_LABEL, attribute, child, local, member_image
+from iconotext.read.office import (
+    CAPTION,
+    METAFILE,
+    MISSING,
+    TABLE_LABEL,
+    attribute,
+    child,
+    local,
+    member_image,
+    title_of,
+)
 from iconotext.read.settings import ReadSettings
 from iconotext.types import Kind
 
 SKIPPED = frozenset(
-    (
-        "table-of-content illustration-index table-index alphabetical-index bibliography user-index object-index "
-        "tracked-changes forms annotation annotation-end sequence-decls variable-decls user-field-decls page-number "
-        "page-count ruby-text note-citation custom-shape"
-    ).split()
+    "table-of-content illustration-index table-index alphabetical-index bibliography user-index object-index "
+    "tracked-changes forms annotation annotation-end sequence-decls variable-decls user-field-decls page-number "
+    "page-count ruby-text note-citation custom-shape".split()
 )
 """Elements that are no running text."""
 REFERENCES = frozenset(("sequence-ref", "bookmark-ref", "reference-ref"))
@@ -44,11 +52,8 @@ def read_odt(path: Path, settings: ReadSettings) -> list[Flow]:
             raise DocumentError("not a text of LibreOffice: there is no text in its content.xml")
         walk = _Walk(archive, _styles(root))
         walk.container(body, "paragraph")
-        meta = archive.find("meta.xml")
-        title = child(archive.xml(meta), "meta", "title") if meta is not None else None
-        title_text = " ".join((title.text or "").split()) if title is not None else ""
-    blocks = [*walk.writer.blocks, *walk.notes]
-    return [Flow(drop_repeated_title(blocks) if blocks else [], title_text or None)]
+        title = title_of(archive, "meta.xml", "meta")
+    return [Flow(drop_repeated_title([*walk.writer.blocks, *walk.notes]), title)]
 
 
 def _styles(root: Element) -> dict[str, tuple[str, bool]]:
@@ -56,8 +61,7 @@ def _styles(root: Element) -> dict[str, tuple[str, bool]]:
     parents = {}
     styles = child(root, "automatic-styles")
     for style in styles if styles is not None else ():
-        properties = child(style, "text-properties")
-        italic = properties is not None and attribute(properties, "font-style") == "italic"
+        italic = attribute(child(style, "text-properties"), "font-style") == "italic"
         parents[attribute(style, "name") or ""] = (attribute(style, "parent-style-name") or "", italic)
     return parents
 
@@ -132,9 +136,7 @@ class _Walk:
                 start = self.writer.offset
                 self.inline(part, italic=italic)
                 href = attribute(part, "href") or ""
-                target = (
-                    (attribute(part, "ref-name") or "") if name != "a" else href[1:] if href.startswith("#") else ""
-                )
+                target = href[1:] if name == "a" and href.startswith("#") else attribute(part, "ref-name")
                 if target:
                     self.writer.target(start, target.partition("|")[0])
             elif name and name not in SKIPPED:

@@ -1,7 +1,6 @@
 """The parts of Office files: relations, the properties of a file, styles and drawings.
 
-Elements are found by local names, since the "strict" variant of the formats has other namespaces. ``read_styles`` reads
-the styles, ``drawn`` the pictures of a drawing, and ``image_of`` the bytes of a picture.
+Elements are found by local names, since the "strict" variant of the formats has other namespaces.
 """
 
 from __future__ import annotations
@@ -30,9 +29,10 @@ def local(element: Element) -> str:
     return tag.rpartition("}")[2] if isinstance(tag, str) else ""
 
 
-def attribute(element: Element, name: str) -> str | None:
-    """Return the first attribute with this name, regardless of its namespace."""
-    return next((value for key, value in element.items() if key.rpartition("}")[2] == name), None)
+def attribute(element: Element | None, name: str) -> str | None:
+    """Return the first attribute with this name, regardless of its namespace; None without it, or an element."""
+    items = element.items() if element is not None else ()
+    return next((value for key, value in items if key.rpartition("}")[2] == name), None)
 
 
 def child(element: Element | None, *names: str) -> Element | None:
@@ -44,8 +44,7 @@ def child(element: Element | None, *names: str) -> Element | None:
 
 def value(element: Element | None, *names: str) -> str | None:
     """Return the attribute ``val`` of the element at a path; None if one of the two is missing."""
-    part = child(element, *names)
-    return None if part is None else attribute(part, "val")
+    return attribute(child(element, *names), "val")
 
 
 def is_on(properties: Element | None, name: str) -> bool | None:
@@ -82,11 +81,16 @@ def refuse_ole(path: Path, kind: str) -> None:
             )
 
 
-def relations_of(archive: Archive, part: str) -> dict[str, tuple[str, str]]:
+Relations = dict[str, tuple[str, str]]
+Part = tuple[Archive, Relations]
+"""A file, and the relations of the part of it that is read."""
+
+
+def relations_of(archive: Archive, part: str) -> Relations:
     """Return the relations of a part: id to (last word of the type, target; ``:`` before one outside the file)."""
     folder, _, name = part.rpartition("/")
     member = archive.find(f"{folder}/_rels/{name}.rels")
-    relations = {}
+    relations: Relations = {}
     for relation in archive.xml(member) if member else ():
         target = relation.get("Target") or ""
         outside = (relation.get("TargetMode") or "").lower() == "external"
@@ -95,13 +99,13 @@ def relations_of(archive: Archive, part: str) -> dict[str, tuple[str, str]]:
     return relations
 
 
-def title_of(archive: Archive) -> str | None:
-    """Return the title in the properties of an Office file; None without one."""
-    member = archive.find("docProps/core.xml")
+def title_of(archive: Archive, part: str = "docProps/core.xml", *above: str) -> str | None:
+    """Return the title in the properties of an Office file, which stands within the elements ``above``, or None."""
+    member = archive.find(part)
     if member is None:
         return None
     try:
-        title = child(archive.xml(member), "title")
+        title = child(archive.xml(member), *above, "title")
     except HostileDocumentError:
         raise
     except DocumentError:
@@ -137,7 +141,7 @@ class Style:
     based_on: str | None = None
 
 
-def read_styles(archive: Archive, relations: dict[str, tuple[str, str]]) -> tuple[dict[str, Style], str | None]:
+def read_styles(archive: Archive, relations: Relations) -> tuple[dict[str, Style], str | None]:
     """Return the styles by their ids ("" for the default of paragraphs), and the language of the file."""
     part = next((archive.find(target) for kind, target in relations.values() if kind == "styles"), None)
     if part is None:
@@ -221,61 +225,59 @@ WRITTEN_BY_WORD = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Drawn:
-    """A part of a drawing: an image, by its relation, or a text box; and whether Word marks it as decorative."""
-
-    relation: str | None = None
-    alt: str | None = None
-    title: str | None = None
-    box: Element | None = None
-    decorative: bool = False
-
-
 def drawn(
-    element: Element, alt: str | None = None, title: str | None = None, *, decorative: bool = False
-) -> Iterator[Drawn]:
+    element: Element, part: Part, alt: str | None = None, title: str | None = None, *, decorative: bool = False
+) -> Iterator[FlowImage | Element]:
     """Return the pictures and text boxes of a drawing, in order; the drawing's alt text is used for each."""
     match local(element):
         case "txbxContent":
-            yield Drawn(box=element)
+            yield element
             return
         case "pic":
             blip = child(element, "blipFill", "blip")
             if blip is not None:
-                relation = attribute(blip, "embed") or attribute(blip, "link")
-                yield Drawn(relation, _own_alt(element) if alt is None else alt, title, decorative=decorative)
+                alt = _own_alt(element) if alt is None else alt
+                yield replace(blip_image(blip, part), alt=alt, title=title, decorative=decorative)
             return
         case "imagedata":  # VML
-            yield Drawn(attribute(element, "id") or attribute(element, "href"), alt, attribute(element, "title"))
+            image = related_image(attribute(element, "id") or attribute(element, "href"), part)
+            yield replace(image, alt=alt, title=attribute(element, "title"))
             return
         case "inline" | "anchor":
             properties = child(element, "docPr")
-            if properties is not None and (attribute(properties, "hidden") or "0").lower() not in OFF:
+            if is_hidden(properties):
                 return
             alt, title = alternative_text(properties) or alt, drawing_title(properties) or title
-            decorative = properties is not None and _is_decorative(properties)
+            inner_parts = properties.iter() if properties is not None else ()
+            switches = [attribute(mark, "val") or "1" for mark in inner_parts if local(mark) == "decorative"]
+            decorative = any(switch.lower() not in OFF for switch in switches)
         case "shape" | "rect" | "roundrect" | "oval":  # VML
             alt = attribute(element, "alt") or alt
-    for part in alternative(element) if local(element) == "AlternateContent" else element:
-        yield from drawn(part, alt, title, decorative=decorative)
+    for inner in alternative(element) if local(element) == "AlternateContent" else element:
+        yield from drawn(inner, part, alt, title, decorative=decorative)
 
 
-def image_of(drawing: Drawn, relations: dict[str, str], archive: Archive) -> FlowImage:
-    """Return the image with its bytes or its problem, and with its texts in the document."""
-    image = _image_of_relation(drawing.relation, relations, archive)
-    return replace(image, alt=drawing.alt, title=drawing.title, decorative=drawing.decorative)
+def blip_image(blip: Element, part: Part) -> FlowImage:
+    """Return the image that a ``blip`` names, which is in the file or linked."""
+    return related_image(attribute(blip, "embed") or attribute(blip, "link"), part)
 
 
-def _image_of_relation(relation: str | None, relations: dict[str, str], archive: Archive) -> FlowImage:
-    target = relations.get(relation or "")
+def related_image(relation: str | None, part: Part) -> FlowImage:
+    """Return the image of a relation, with its bytes or its problem."""
+    archive, relations = part
+    _, target = relations.get(relation or "", ("", None))
     if target is None:
         return FlowImage((relation or "picture",), problem=MISSING)
     return FlowImage((target[1:],)) if target.startswith(":") else member_image(target, archive)
 
 
+def is_hidden(properties: Element | None) -> bool:
+    """Return whether the properties of a drawing hide it."""
+    return (attribute(properties, "hidden") or "0").lower() not in OFF
+
+
 def member_image(address: str, archive: Archive) -> FlowImage:
-    """Return the image at an address in the archive, with its bytes or its problem; errors as for ``image_of``."""
+    """Return the image at an address in the archive, with its bytes or its problem."""
     if METAFILE.search(address):
         problem = "a Windows metafile (EMF, WMF): which is not read: put it in as PNG or SVG"
         return FlowImage((address,), problem=problem)
@@ -290,11 +292,6 @@ def member_image(address: str, archive: Archive) -> FlowImage:
         return FlowImage((member,), problem=str(error))
 
 
-def _is_decorative(properties: Element) -> bool:
-    marks = (mark for mark in properties.iter() if local(mark) == "decorative")
-    return any((attribute(mark, "val") or "1").lower() not in OFF for mark in marks)
-
-
 def _own_alt(element: Element) -> str | None:
     """Return the alt text of an image in a group; single words are ignored, since pandoc puts the file's name there."""
     text = alternative_text(child(element, "nvPicPr", "cNvPr"))
@@ -303,11 +300,9 @@ def _own_alt(element: Element) -> str | None:
 
 def alternative_text(properties: Element | None) -> str | None:
     """Return the alternative text in a drawing's properties, without texts that were generated by a program."""
-    if properties is None:
-        return None
     return " ".join(WRITTEN_BY_WORD.sub("", attribute(properties, "descr") or "").split()) or None
 
 
 def drawing_title(properties: Element | None) -> str | None:
     """Return the title in the properties of a drawing, which is not its alternative text."""
-    return None if properties is None else " ".join((attribute(properties, "title") or "").split()) or None
+    return " ".join((attribute(properties, "title") or "").split()) or None

@@ -1,7 +1,4 @@
-"""Positions in a text that is changed in steps: each character keeps its place in the original.
-
-``EditedText`` records the steps; ``mark_html`` and ``mark_pictures`` find the place of each picture.
-"""
+"""Positions in a text that is changed in steps: each character keeps its place in the original."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from iconotext.errors import DocumentError
@@ -10,13 +11,14 @@ from iconotext.read.archive import Archive, Element, open_archive
 from iconotext.read.blocks import BlockWriter, Flow
 from iconotext.read.office import (
     OFF,
-    Drawn,
+    Relations,
     alternative,
     alternative_text,
     attribute,
+    blip_image,
     child,
     drawing_title,
-    image_of,
+    is_hidden,
     local,
     refuse_ole,
     relations_of,
@@ -55,7 +57,7 @@ class _Walk:
     def __init__(self, archive: Archive) -> None:
         self.archive = archive
         self.writer = BlockWriter()
-        self.relations: dict[str, str] = {}
+        self.relations: Relations = {}
 
     def slide(self, part: str) -> None:
         """Read a slide: its heading, its shapes, and the speaker's notes."""
@@ -63,12 +65,11 @@ class _Walk:
         tree = child(root, "cSld", "spTree")
         if tree is None or (attribute(root, "show") or "1").lower() in OFF:
             return
-        relations = relations_of(self.archive, part)
-        self.relations = {key: target for key, (_, target) in relations.items()}
-        shapes = list(_shapes(tree))
-        for shape in sorted(shapes, key=lambda shape: _placeholder(shape) not in TITLES):  # stable: else as they stand
+        self.relations = relations_of(self.archive, part)
+        # The heading comes first, wherever it was drawn; the sort is stable, so that the others stay as they stand.
+        for shape in sorted(_shapes(tree), key=lambda shape: _placeholder(shape) not in TITLES):
             self.shape(shape)
-        notes = next((self.archive.find(target) for kind, target in relations.values() if kind == "notesSlide"), None)
+        notes = next((self.archive.find(name) for kind, name in self.relations.values() if kind == "notesSlide"), None)
         tree_of_notes = child(self.archive.xml(notes), "cSld", "spTree") if notes is not None else None
         for shape in _shapes(tree_of_notes) if tree_of_notes is not None else ():
             if _placeholder(shape) == "body":
@@ -84,10 +85,9 @@ class _Walk:
             return
         properties = child(shape, "nvPicPr" if name == "pic" else "nvSpPr", "cNvPr")
         blip = child(shape, "blipFill", "blip") if name == "pic" else child(shape, "spPr", "blipFill", "blip")
-        if blip is not None and (properties is None or (attribute(properties, "hidden") or "0").lower() in OFF):
-            relation = attribute(blip, "embed") or attribute(blip, "link")
-            drawn = Drawn(relation, alternative_text(properties), drawing_title(properties))
-            self.writer.image(image_of(drawn, self.relations, self.archive))
+        if blip is not None and not is_hidden(properties):
+            image = blip_image(blip, (self.archive, self.relations))
+            self.writer.image(replace(image, alt=alternative_text(properties), title=drawing_title(properties)))
             self.writer.close()
         kind: Kind = (
             "heading" if placeholder in TITLES else "paragraph" if placeholder in (None, "subTitle") else "item"
@@ -112,8 +112,7 @@ class _Walk:
                 if local(run) == "br" or (local(run) == "fld" and attribute(run, "type") == "slidenum"):
                     self.writer.text(" ", emphasised=True)
                 elif text is not None:
-                    slanted = child(run, "rPr")
-                    italic = slanted is not None and (attribute(slanted, "i") or "0").lower() not in OFF
+                    italic = (attribute(child(run, "rPr"), "i") or "0").lower() not in OFF
                     self.writer.text(text.text or "", emphasised=italic)
             if kind == "heading":
                 self.writer.text(" ", emphasised=True)

@@ -1,8 +1,4 @@
-"""reStructuredText → blocks, by docutils, with the roles and directives that Sphinx adds.
-
-``read_rst`` reads a file. ``BoundedParser`` limits the work of docutils, and ``register_names`` adds Sphinx's roles and
-directives to it.
-"""
+"""reStructuredText → blocks, by docutils, with the roles and directives that Sphinx adds."""
 
 from __future__ import annotations
 
@@ -100,12 +96,9 @@ class _Bounds(Transform):
         for target in document.findall(nodes.target):
             run = run + 1 if isinstance(target.previous_sibling(), nodes.target) else 1
             longest = max(longest, run if not target.hasattr("refuri") else 0)
+        notes = (document.footnotes, document.autofootnotes, document.symbol_footnotes)
         for count, most, name in (
-            (
-                sum(map(len, (document.footnotes, document.autofootnotes, document.symbol_footnotes))),
-                MAX_NOTES,
-                "notes",
-            ),
+            (sum(map(len, notes)), MAX_NOTES, "notes"),
             (len(document.citations), MAX_NOTES, "citations"),
             (len(definitions), MAX_SUBSTITUTIONS, "substitutions"),
             (_substituted(document), MAX_SUBSTITUTED, "texts that substitutions stand for"),
@@ -167,6 +160,11 @@ class _Lenient(Directive):
         self.state.nested_parse(self.content, self.content_offset, frame)
         return [frame]
 
+    def figure(self, address: str) -> nodes.figure:
+        figure = nodes.figure("", nodes.image("", uri=address, alt=self.options.get("alt")))
+        self.add_name(figure)
+        return figure
+
 
 class _Nothing(_Lenient):
     def run(self) -> list[nodes.Node]:
@@ -192,18 +190,15 @@ class _Picture(_Lenient):
 
 
 class _Figure(_Lenient):
-    address: str
+    """A figure whose first paragraph is the caption; all further content comes after it, as on a page."""
 
     def run(self) -> list[nodes.Node]:
         address = "".join(self.arguments[0].split()) if self.arguments else ""
-        return self.figure(address, self.content) if address else self.frame()
-
-    def figure(self, address: str, content: Any) -> list[nodes.Node]:
-        """Make a figure whose first paragraph is the caption; all further content comes after it, as on a page."""
-        figure = nodes.figure("", nodes.image("", uri=address, alt=self.options.get("alt")))
-        self.add_name(figure)
+        if not address:
+            return self.frame()
+        figure = self.figure(address)
         body = nodes.container()
-        self.state.nested_parse(content, self.content_offset, body)
+        self.state.nested_parse(self.content, self.content_offset, body)
         if body.children and isinstance(body[0], nodes.paragraph):
             figure += nodes.caption("", "", *body.pop(0).children)
         elif body.children and isinstance(body[0], nodes.comment):  # ".." says that there is no caption
@@ -211,14 +206,12 @@ class _Figure(_Lenient):
         return [figure, *([body] if body.children else [])]
 
 
-class _Drawn(_Figure):
+class _Drawn(_Lenient):
     """A picture that code makes: its code is no text, and the option ``caption`` is its caption."""
 
     def run(self) -> list[nodes.Node]:
         name = self.options.get("name") or self.name
-        address = f"{MADE_BY_CODE}:{'-'.join(name.split())}"
-        figure = nodes.figure("", nodes.image("", uri=address, alt=self.options.get("alt")))
-        self.add_name(figure)
+        figure = self.figure(f"{MADE_BY_CODE}:{'-'.join(name.split())}")
         caption = self.options.get("caption")
         if caption:
             text, messages = self.state.inline_text(caption, self.lineno)
@@ -265,8 +258,7 @@ DIRECTIVES: dict[str, type[Directive]] = {
 def on_a_page(expression: str) -> bool:
     """Return whether ``.. only:: EXPRESSION`` is true for an HTML page; an unreadable expression counts as true."""
     try:
-        tree = ast.parse(expression.strip()[:1_000], mode="eval").body
-        return _holds(tree)
+        return _holds(ast.parse(expression.strip()[:1_000], mode="eval").body)
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return True
 
@@ -326,11 +318,8 @@ def register_names(text: str) -> None:
         roles.register_local_role(name, _role)
 
 
-def _role(
-    name: str, rawtext: str, text: str, lineno: int, inliner: Inliner, options: Any = None, content: Any = ()
-) -> tuple[list[Any], list[Any]]:
+def _role(name: str, rawtext: str, text: str, *_: Any) -> tuple[list[Any], list[Any]]:
     """Return the text of a role; a role that names a label becomes a reference, still without text."""
-    del lineno, inliner, options, content
     text = nodes.unescape(text)
     titled = TITLED.fullmatch(text)
     title, label = (titled[1], titled[2]) if titled else ("", text)
@@ -464,9 +453,9 @@ def _raw(node: nodes.Element, parent: Any) -> None:
         return
     try:
         body = parse_html(node.astext()).find("body")
-    except DocumentError as error:
-        if isinstance(error, HostileDocumentError):
-            raise
+    except HostileDocumentError:
+        raise
+    except DocumentError:
         return  # no element in it
     if body is not None:
         body.tag = "div"

@@ -1,7 +1,4 @@
-"""The language of a document, and the division of its text into sentences.
-
-``document_language`` decides the language, and ``split_sentences`` finds the sentences.
-"""
+"""The language of a document, and the division of its text into sentences."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Text files: their encoding, and the files that they include.
-
-``decode_text`` decodes a file, and ``Includes`` finds included files.
-"""
+"""Text files: their encoding, and the files that they include."""
 
 from __future__ import annotations
 

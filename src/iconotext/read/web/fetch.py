@@ -1,7 +1,4 @@
-"""A single web request, with limits on size, time and redirects: ``get`` asks public addresses only.
-
-``request`` asks a host that ``lookup`` allows. Settings of the environment for proxies are not used.
-"""
+"""A single web request, with limits on size, time and redirects; proxies of the environment are not used."""
 
 from __future__ import annotations
 
@@ -83,7 +80,12 @@ def fetch(address: str) -> bytes:
     that was checked, so that a name that resolves differently the second time has no effect.
     """
     deadline = time.monotonic() + MAX_SECONDS
-    return follow(address, lambda place: get(place, deadline=deadline))[1].body
+
+    def ask(place: str) -> Answer:
+        headers = {"Accept": "image/*"}
+        return request("GET", place, headers=headers, lookup=public_address, deadline=deadline, max_bytes=MAX_BYTES)
+
+    return follow(address, ask)[1].body
 
 
 def follow(address: str, ask: Callable[[str], Answer]) -> tuple[str, Answer]:
@@ -124,30 +126,6 @@ def public_address(host: str, port: int) -> str:
     if not addresses or not all(map(is_public, addresses)):
         raise ImageError(f"not fetched: {host} is not a public address")
     return addresses[0]
-
-
-def get(
-    address: str,
-    *,
-    deadline: float,
-    max_bytes: int | None = None,
-    accept: str = "image/*",
-    lookup: Lookup | None = None,
-) -> Answer:
-    """Fetch from an address, without following redirects; arguments and errors as for ``request``.
-
-    Args:
-        accept: Accepted content types.
-        lookup: None for ``public_address``.
-    """
-    return request(
-        "GET",
-        address,
-        headers={"Accept": accept},
-        lookup=lookup or public_address,
-        deadline=deadline,
-        max_bytes=max_bytes or MAX_BYTES,
-    )
 
 
 def request(

@@ -1,7 +1,4 @@
-"""Many requests to web servers, with pauses for each host, and within its robots.txt (RFC 9309).
-
-``PoliteFetcher`` makes the requests; ``Pace`` makes each host's requests wait.
-"""
+"""Many requests to web servers, with pauses for each host, and within its robots.txt (RFC 9309)."""
 
 from __future__ import annotations
 
@@ -25,9 +22,9 @@ from iconotext.read.web.fetch import (
     Answer,
     Lookup,
     follow,
-    get,
     public_address,
     redirected,
+    request,
 )
 
 MAX_READ = 500 * 2**10  # bytes of a robots.txt that are read, the minimum of RFC 9309 (2.5); the rest is ignored
@@ -180,12 +177,13 @@ class PoliteFetcher:
             raise UnreachableError(f"not fetched: {host} asks for {interval:g} seconds between two requests")
 
         def ask() -> Answer:
-            return get(
+            return request(
+                "GET",
                 address,
+                headers={"Accept": accept},
+                lookup=self._lookup,
                 deadline=time.monotonic() + politeness.max_seconds,
                 max_bytes=max_bytes or politeness.max_bytes,
-                accept=accept,
-                lookup=self._lookup,
             )
 
         answer = persistent(ask, host, self._pace, politeness, interval=interval, delay=interval)
