@@ -17,6 +17,10 @@ from iconotext.read import sentences as splitting
 from iconotext.read.html import MAX_CANDIDATES, image_sources, parse_html
 from iconotext.read.markdown import MAX_FRONT_MATTER, split_front_matter
 from iconotext.read.office import MAX_BASES
+from tests.support.docx import Making, blip, run
+from tests.support.epub import book
+from tests.support.pdf import Sheet, jpeg, write_pdf
+from tests.support.reading import read_as, texts
 
 LONG = "A paragraph of running text that is long enough to count as the middle of an article."
 SECONDS = 60
@@ -116,7 +120,7 @@ def test_what_no_word_file_has(tmp_path, piece, message):
 
 def test_an_alternative_without_content(tmp_path):
     empty = "<w:p><w:r><w:drawing><w:AlternateContent/><w:AlternateContent><w:Choice/></w:AlternateContent></w:drawing></w:r></w:p>"
-    assert [s.text for s in read(docx(tmp_path / "a.docx", empty + PARAGRAPH)).sentences] == ["One."]
+    assert texts(read(docx(tmp_path / "a.docx", empty + PARAGRAPH))) == ["One."]
 
 
 def test_the_splitter_sees_a_window_at_a_time(monkeypatch):
@@ -139,15 +143,10 @@ def test_the_splitter_sees_a_window_at_a_time(monkeypatch):
 
 
 def test_deep_nesting_and_long_pieces_are_refused(tmp_path):
-    path = tmp_path / "a.html"
-    path.write_text("<html><body>" + "<div>" * 300 + "<p>Deep.</p>", encoding="utf-8")
     with pytest.raises(HostileDocumentError, match=r"a\.html: elements are nested more than 255 deep"):
-        read(path)
-    path.write_text(
-        f"<html><body><p>One.<img src='data:image/png;base64,{'A' * 10_100_000}'></p><p>Two.", encoding="utf-8"
-    )
+        read_as(tmp_path / "a.html", "<html><body>" + "<div>" * 300 + "<p>Deep.</p>")
     with pytest.raises(HostileDocumentError, match="more than 10 million characters"):
-        read(path)
+        read_as(tmp_path / "a.html", f"<p>One.<img src='data:image/png;base64,{'A' * 10_100_000}'></p><p>Two.")
 
 
 @pytest.mark.parametrize("tag", ["<p {}>", "<p a='>' {}>", "<p a'=1 {}", "<img {}/>"])
@@ -200,12 +199,8 @@ def test_toml_of_endless_names():
 
 
 def test_front_matter_of_a_megabyte_is_refused(tmp_path):
-    path = tmp_path / "a.md"
-    path.write_text(f"---\ntitle: {'a' * MAX_FRONT_MATTER}\n---\nText.", encoding="utf-8")
-    with pytest.raises(
-        HostileDocumentError, match=r"a\.md: its front matter has 65,543 characters, more than .* shorten it"
-    ):
-        read(path)
+    with pytest.raises(HostileDocumentError, match=r"a\.md: its front matter has 65,543 characters, .* shorten it"):
+        read_as(tmp_path / "a.md", f"---\ntitle: {'a' * MAX_FRONT_MATTER}\n---\nText.")
 
 
 @pytest.mark.slow
@@ -213,9 +208,34 @@ def test_front_matter_of_a_megabyte_is_refused(tmp_path):
     "name", ["hex", "zlib", "idna", "punycode", "undefined", "unicode_escape", "rot13", "no-such", "utf-7"]
 )
 def test_a_declared_encoding_that_is_none_counts_for_nothing(tmp_path, name):
-    path = tmp_path / "a.html"
-    path.write_bytes(f"<html><meta charset='{name}'><body><p>Die Mühle \\x41 am Fluß.</p>".encode())
-    assert [s.text for s in read(path).sentences] == ["Die Mühle \\x41 am Fluß."]
+    document = read_as(tmp_path / "a.html", f"<html><meta charset='{name}'><body><p>Die Mühle \\x41 am Fluß.</p>")
+    assert texts(document) == ["Die Mühle \\x41 am Fluß."]
+
+
+def some_docx() -> bytes:
+    making = Making()
+    making.add(run("Text of two sentences. This is the second."))
+    making.add(f"<w:r>{blip(making.embed(jpeg()))}</w:r>")
+    return making.bytes()
+
+
+def some_pdf() -> bytes:
+    sheet = Sheet()
+    sheet.text(72, 80, "A Large Heading", size=18)
+    sheet.picture(72, 200, 200, 150, jpeg())
+    return write_pdf([sheet, sheet])
+
+
+@pytest.mark.parametrize(("suffix", "make"), [("docx", some_docx), ("epub", book), ("pdf", some_pdf)])
+def test_cut_off_anywhere(tmp_path, suffix, make):
+    whole = make()
+    for number in range(30):
+        try:
+            read_as(tmp_path / f"a.{suffix}", whole[: 4 + (len(whole) - 4) * number // 30])
+        except DocumentError as error:
+            assert "\n" not in str(error)
+        else:
+            assert suffix == "pdf"  # its reader does without the end of the file
 
 
 def test_what_no_reader_foresaw_is_one_of_our_errors(tmp_path, monkeypatch):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from iconotext import Document, read
+from iconotext import Document
 from iconotext.read import blocks
 from iconotext.read.blocks import Block
 from iconotext.read.html import image_sources, parse_html
@@ -146,34 +146,36 @@ def test_main_text_only(tmp_path, picture):
     assert document.title == "Trams | A site"
 
 
-def test_main_element_is_believed(tmp_path):
-    document = page(
-        tmp_path,
-        "<div><p>Skip to content now please.</p></div><main><h1>T</h1><p>The real text, which is much longer than all of the rest"
-        " of the page taken together.</p></main><div><p>Imprint and so on.</p></div>",
-    )
-    assert texts(document)[0] == "T"
-    assert len(document.sentences) == 2
+LINKS = "<ul><li><a href='/{0}a'>{0} one</a></li><li><a href='/{0}b'>{0} two</a></li></ul>"
+RUNNING = "<p>A paragraph of running text that is long enough to count as the middle of an article.</p>"
+MAIN = "<p>The real text, which is much longer than all of the rest of the page taken together.</p>"
 
 
-def test_lists_of_links_count_between_paragraphs_only(tmp_path):
-    links = "<ul><li><a href='/{0}a'>{0} one</a></li><li><a href='/{0}b'>{0} two</a></li></ul>"
-    running = "<p>A paragraph of running text that is long enough to count as the middle of an article.</p>"
-    document = page(tmp_path, links.format("menu") + running + links.format("flour") + running + links.format("next"))
-    assert [text for text in texts(document) if "one" in text] == ["flour one"]
-
-
-def test_edit_links_and_permalinks_are_no_text(tmp_path):
-    document = page(
-        tmp_path,
-        "<h2>History<a class='headerlink' href='#h'>¶</a> <span class='mw-editsection'>[edit]</span></h2><p>Long ago. Then.</p>",
-    )
-    assert texts(document)[0] == "History"
-
-
-def test_a_page_that_is_all_menu_words_keeps_its_text(tmp_path):
-    document = page(tmp_path, "<div class='content with-sidebar'><p>All the text there is.</p></div>")
-    assert texts(document) == ["All the text there is."]
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (
+            "<h2>History<a class='headerlink' href='#h'>¶</a> <span class='mw-editsection'>[edit]</span></h2><p>Long ago.</p>",
+            ["History", "Long ago."],
+        ),
+        ("<div class='content with-sidebar'><p>All the text there is.</p></div>", ["All the text there is."]),
+        (
+            "<p>Yes.</p><script>var a = 'No.';</script><style>p{}</style><pre>No = 1.</pre><!-- No. --><p>Use <code>x</code>.</p>",
+            ["Yes.", "Use x."],
+        ),
+        (
+            f"<div><p>Skip to content.</p></div><main><h1>T</h1>{MAIN}</main><div><p>Imprint.</p></div>",
+            ["T", MAIN[3:-4]],
+        ),
+        (
+            LINKS.format("menu") + RUNNING + LINKS.format("flour") + RUNNING + LINKS.format("next"),
+            [RUNNING[3:-4], "flour one", "flour two", RUNNING[3:-4]],
+        ),
+    ],
+    ids=["edit links", "menu words", "scripts and code", "main element", "lists of links"],
+)
+def test_what_is_no_text_of_a_page(tmp_path, body, expected):
+    assert texts(page(tmp_path, body)) == expected
 
 
 @pytest.mark.parametrize(
@@ -213,23 +215,14 @@ def test_inline_drawings_are_listed_in_figures_only(tmp_path):
     assert "SVG" in (image.problem or "")
 
 
-def test_scripts_styles_and_code_are_no_text(tmp_path):
-    document = page(
-        tmp_path,
-        "<p>Yes.</p><script>var a = 'No.';</script><style>p{}</style><pre>No = 1.</pre><!-- No. --><p>Use <code>x</code>.</p>",
-    )
-    assert texts(document) == ["Yes.", "Use x."]
-
-
 @pytest.mark.parametrize(
     ("encoding", "declared"),
     [("utf-8", ""), ("latin-1", "<meta charset='latin-1'>"), ("cp1252", ""), ("utf-16", ""), ("utf-8-sig", "")],
 )
 def test_encodings(tmp_path, encoding, declared):
-    path = tmp_path / "page.html"
     text = "Der Müller führt die Mühle über dem Fluss. " * 20
-    path.write_bytes(f"<html><head>{declared}</head><body><p>{text}</p></body></html>".encode(encoding))
-    document = read(path)
+    html = f"<html><head>{declared}</head><body><p>{text}</p></body></html>"
+    document = read_as(tmp_path / "page.html", html.encode(encoding))
     assert document.sentences[0].text == "Der Müller führt die Mühle über dem Fluss."
     assert document.language == "de"
 
@@ -237,9 +230,9 @@ def test_encodings(tmp_path, encoding, declared):
 def test_right_to_left_and_cjk(tmp_path):
     document = page(tmp_path, "<p>مرحبا بك في البيت. كيف حالك اليوم؟</p>", head="")
     assert len(document.sentences) == 2
-    path = tmp_path / "日本 語.html"
-    path.write_text("<html lang='ja-JP'><body><p>これは犬です。猫もいます。</p></body></html>", encoding="utf-8")
-    document = read(path)
+    document = read_as(
+        tmp_path / "日本 語.html", "<html lang='ja-JP'><body><p>これは犬です。猫もいます。</p></body></html>"
+    )
     assert document.language == "ja"
     assert texts(document) == ["これは犬です。", "猫もいます。"]
     assert document.id == "日本 語"

@@ -14,6 +14,7 @@ from iconotext.read.pandoc import document as pandoc_document
 from iconotext.read.pandoc.convert import RefusedError
 from iconotext.read.pandoc.latex import join_files, refused_command, repaired, structural_repairs
 from iconotext.read.pandoc.plain_latex import plain_html
+from tests.support.reading import read_as, texts
 
 MAIN = r"""\documentclass{report}
 \usepackage{graphicx}
@@ -69,12 +70,12 @@ def thesis(tmp_path, picture):
 
 def assert_whole(document) -> None:
     """Headings, sentences, figures and references of the main file are all there."""
-    texts = [sentence.text for sentence in document.sentences]
-    assert texts[:3] == ["Start", "The first sentence.", "See Figure 1."]
-    assert texts[-3:] == ["The end", "Last words.", "Look at Figure 2."]
+    words = texts(document)
+    assert words[:3] == ["Start", "The first sentence.", "See Figure 1."]
+    assert words[-3:] == ["The end", "Last words.", "Look at Figure 2."]
     assert [image.caption for image in document.images] == ["The old tram.", "The new tram."]
     evidence = reference_evidence(document)
-    assert evidence[2, 0] == evidence[len(texts) - 1, 1] == 1
+    assert evidence[2, 0] == evidence[len(words) - 1, 1] == 1
 
 
 @pytest.mark.parametrize("kind", BROKEN)
@@ -82,7 +83,7 @@ def test_a_thesis_outlives_a_broken_chapter(thesis, caplog, kind):
     chapter, line, blamed = BROKEN[kind]
     document = thesis(chapter)
     assert_whole(document)
-    assert any(text in (s.text for s in document.sentences) for text in ("Words.", "One thing.", "Next line."))
+    assert {"Words.", "One thing.", "Next line."} & {*texts(document)}
     assert f'main.tex: parts/two.tex line {line}, "{blamed}": ' in caplog.text
 
 
@@ -98,41 +99,38 @@ def test_comments_among_options_do_no_harm(thesis, caplog, comment):
 def test_bytes_that_are_no_utf_8(thesis):
     document = thesis("Ein Café für jeden, der über Straßen läuft.\n".encode("latin-1"))
     assert_whole(document)
-    assert "Ein Café für jeden, der über Straßen läuft." in [s.text for s in document.sentences]
+    assert "Ein Café für jeden, der über Straßen läuft." in texts(document)
 
 
 def test_a_figure_that_is_never_ended_ends_before_what_follows(thesis):
     document = thesis("\\begin{figure}\n\\includegraphics{b.png}\n\\caption{Open.\n\nWords.\n\n")
-    texts = [sentence.text for sentence in document.sentences]
-    assert texts[3:5] == ["Words.", "The end"]
+    assert texts(document)[3:5] == ["Words.", "The end"]
     assert [image.caption for image in document.images] == ["The old tram.", "Open.", "The new tram."]
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_pandoc_is_tried_only_so_often(thesis, caplog, monkeypatch):
     """What pandoc refuses again and again is read without it."""
     tries = []
 
     def refuse(source, *_given, **_options):
         tries.append(source)
-        raise RefusedError(
-            "no", line=source.decode().count("\n", 0, source.find(b"Last words")) + 1, column=1, reason="no"
-        )
+        line = source[: source.find(b"Last words")].count(b"\n") + 1
+        raise RefusedError("no", line=line, column=1, reason="no")
 
-    monkeypatch.setattr(import_module("iconotext.read"), "run_isolated", lambda f, _m, _s, *given: f(*given))
     monkeypatch.setattr(pandoc_document, "to_html", refuse)
-    document = thesis(
-        "Words.\n", MAIN.replace("Last words.", "\n".join(f"\\odd{{{n}}}" for n in range(30)) + " Last words.")
-    )
+    odd = "".join(f"\\odd{{{n}}}\n" for n in range(30))
+    document = thesis("Words.\n", MAIN.replace("Last words.", f"{odd} Last words."))
     assert len(tries) <= pandoc_document.MAX_ATTEMPTS
     assert [image.caption for image in document.images] == ["The old tram.", "The new tram."]
     assert "read in simple form" in caplog.text
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_too_much_work_is_refused_as_before(thesis, monkeypatch):
     def too_much(*_given, **_options):
         raise HostileDocumentError("too much")
 
-    monkeypatch.setattr(import_module("iconotext.read"), "run_isolated", lambda f, _m, _s, *given: f(*given))
     monkeypatch.setattr(pandoc_document, "to_html", too_much)
     with pytest.raises(HostileDocumentError, match="too much"):
         thesis("Words.\n")
@@ -191,15 +189,14 @@ def test_the_simple_reader():
     )
 
 
+@pytest.mark.usefixtures("in_this_process")
 @pytest.mark.parametrize("simply", [False, True])
 def test_citations_leave_no_space_before_what_closes_a_sentence(tmp_path, monkeypatch, caplog, simply):
-    monkeypatch.setattr(import_module("iconotext.read"), "run_isolated", lambda f, _m, _s, *given: f(*given))
     monkeypatch.setattr(pandoc_document, "MAX_ATTEMPTS", 1)
     words = r"Trams run \cite{a}. As \citet{b} says~\cite[p.~3]{a,b}, they stop (late \citep{c})."
     end = "\\begin\n" if simply else ""  # pandoc refuses it
-    (tmp_path / "a.tex").write_text(f"\\begin{{document}}\n{words}\n\n{end}\\end{{document}}\n")
-    texts = [sentence.text for sentence in read(tmp_path / "a.tex").sentences]
-    assert texts == ["Trams run.", "As says, they stop (late)."]
+    document = read_as(tmp_path / "a.tex", f"\\begin{{document}}\n{words}\n\n{end}\\end{{document}}\n")
+    assert texts(document) == ["Trams run.", "As says, they stop (late)."]
     assert ("read in simple form" in caplog.text) == simply
 
 
@@ -212,7 +209,7 @@ def test_pictures_in_the_latex_that_pandoc_writes(tmp_path, picture):
     assert "\\sbox\\pandoc@box{#1}" in (tmp_path / "cats.tex").read_text()
     document = read(tmp_path / "cats.tex")
     assert [(image.source, image.caption) for image in document.images] == [("cat.jpg", "A cat"), ("cat.jpg", None)]
-    assert [sentence.text for sentence in document.sentences] == ["A cat sits.", "Another sits."]
+    assert texts(document) == ["A cat sits.", "Another sits."]
 
 
 def test_graphics_in_pdf_files_are_pictures_with_their_captions(thesis):

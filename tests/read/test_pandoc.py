@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -26,72 +25,14 @@ from tests.support.pandoc import DOCBOOK, JATS, LATEX, MEDIAWIKI, ORG, TYPST, pa
 from tests.support.reading import read_as
 
 READ = {
-    "tex": (
-        LATEX,
-        [
-            "Trams",
-            "The start",
-            "The first sentence.",
-            "Figure 1 and Figure 2 show it.",
-            "Look at Figure 3 (a).",
-            "Last words.",
-        ],
-        ["The old tram.", "The new tram.", "Two depots. Left."],
-        {3: [0, 1], 4: [2]},
-    ),
-    "org": (
-        ORG,
-        [
-            "Trams",
-            "The start",
-            "The first sentence.",
-            "Figure 1 and the new one show it.",
-            "Look at Figure 3.",
-            "Last words.",
-        ],
-        ["The old tram.", "The new tram.", "A depot."],
-        {3: [0, 1], 4: [2]},
-    ),
-    "dbk": (
-        DOCBOOK,
-        [
-            "Trams",
-            "The start",
-            "The first sentence.",
-            "See Figure 1 and the new one.",
-            "Look at Figure 3.",
-            "Last words.",
-        ],
-        ["The old tram.", "The new tram.", "A depot."],
-        {3: [0, 1], 4: [2]},
-    ),
-    "jats": (
-        JATS,
-        ["Trams", "The start", "The first sentence.", "See both.", "Look at the third.", "Last words."],
-        ["Figure 1. The old tram.", "Figure 2. The new tram.", "A depot."],
-        {3: [0, 1], 4: [2]},
-    ),
-    "mediawiki": (
-        MEDIAWIKI,
-        ["The start", "The first sentence.", "See the old one below.", "Last words."],
-        ["The old tram.", "The new tram.", "A depot."],
-        {2: [0]},
-    ),
-    "typ": (
-        TYPST,
-        [
-            "Trams",
-            "The start",
-            "The first sentence.",
-            "Figure 1 and Figure 2 show it.",
-            "Look at the depot.",
-            "Last words.",
-        ],
-        ["The old tram.", "The new tram.", "A depot."],
-        {3: [0, 1], 4: [2]},
-    ),
+    "tex": (LATEX, "Figure 1 and Figure 2 show it.|Look at Figure 3 (a).", "Two depots. Left.", {3: [0, 1], 4: [2]}),
+    "org": (ORG, "Figure 1 and the new one show it.|Look at Figure 3.", "A depot.", {3: [0, 1], 4: [2]}),
+    "dbk": (DOCBOOK, "See Figure 1 and the new one.|Look at Figure 3.", "A depot.", {3: [0, 1], 4: [2]}),
+    "jats": (JATS, "See both.|Look at the third.", "A depot.", {3: [0, 1], 4: [2]}),
+    "mediawiki": (MEDIAWIKI, "See the old one below.", "A depot.", {2: [0]}),
+    "typ": (TYPST, "Figure 1 and Figure 2 show it.|Look at the depot.", "A depot.", {3: [0, 1], 4: [2]}),
 }
-"""Of each format a document, its sentences, the captions of its pictures, and what its sentences point at."""
+"""Of each format a document, the sentences between those of all, its last caption, and the pictures of its sentences."""
 
 ALTS = {"dbk": "A red tram", "jats": "A red tram", "typ": "A red tram"}
 
@@ -105,14 +46,17 @@ def document(tmp_path, picture):
 
 @pytest.mark.parametrize("suffix", READ)
 def test_a_document_with_figures_and_references(document, tmp_path, suffix):
-    text, sentences, captions, points = READ[suffix]
+    text, middle, caption, points = READ[suffix]
+    title = [] if suffix == "mediawiki" else ["Trams"]
+    sentences = [*title, "The start", "The first sentence.", *middle.split("|"), "Last words."]
+    labels = ("Figure 1. ", "Figure 2. ") if suffix == "jats" else ("", "")
     found = document(text, f"a.{suffix}")
     assert [s.text for s in found.sentences] == sentences
-    assert found.title == (sentences[0])
+    assert found.title == sentences[0]
     assert found.sentences[0].kind == "heading"
     assert [image.problem for image in found.images] == [None] * 3
     assert [Path(image.file).name for image in found.images] == ["a.png", "b.png", "c.png"]
-    assert [image.caption for image in found.images] == captions
+    assert [i.caption for i in found.images] == [f"{labels[0]}The old tram.", f"{labels[1]}The new tram.", caption]
     evidence = reference_evidence(found)
     pointed = {i: [j for j in range(3) if evidence[i, j] == 1] for i in range(len(sentences))}
     assert {i: images for i, images in pointed.items() if images} == points
@@ -215,8 +159,8 @@ def test_footnotes_stand_at_the_end_and_leave_no_number(document):
     assert [s.text for s in found.sentences] == ["Some words here.", "More.", "The note."]
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_without_the_extra_one_line_says_what_to_install(document, monkeypatch, tmp_path):
-    monkeypatch.setattr(import_module("iconotext.read"), "run_isolated", lambda f, _m, _s, *given: f(*given))
     real = find_spec
     monkeypatch.setattr(extras, "find_spec", lambda name: None if name == "pypandoc" else real(name))
     with pytest.raises(MissingPackageError, match=r'a.org: reading Org needs pypandoc, .*formats\]"$'):
@@ -248,10 +192,10 @@ HOSTILE = {
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("in_this_process")
 @pytest.mark.parametrize("name", HOSTILE)
 def test_bombs_end_in_one_line(tmp_path, monkeypatch, name):
     """Within the bounds, here of five seconds, there is a document or one of our errors, and nothing of passwords."""
-    monkeypatch.setattr(import_module("iconotext.read"), "run_isolated", lambda f, _m, _s, *given: f(*given))
     monkeypatch.setattr(convert, "MAX_SECONDS", 5)
     (tmp_path / name).write_text(HOSTILE[name])
     try:

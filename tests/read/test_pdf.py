@@ -439,16 +439,6 @@ def whole():
     return write_pdf([sheet, sheet])
 
 
-def test_cut_off_anywhere(tmp_path, whole):
-    path = tmp_path / "a.pdf"
-    for end in range(1, len(whole), 97):
-        path.write_bytes(whole[:end])
-        try:
-            read(path)
-        except IconotextError as error:
-            assert "\n" not in str(error)
-
-
 @settings(max_examples=60, deadline=None)
 @given(noise=st.binary(max_size=300), at=st.integers(0, 3000))
 def test_noise(tmp_path_factory, whole, noise, at):

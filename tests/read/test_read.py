@@ -6,37 +6,30 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from iconotext import Document, IconotextError, ReadSettings, read, read_all
+from iconotext import Document, IconotextError, read, read_all
 from iconotext.errors import DocumentError, HostileDocumentError, UnknownFormatError
 from iconotext.read import Failure, find_documents, formats_by_suffix, unique_names
 from iconotext.read.sentences import detect_language, document_language, language_code, split_sentences
+from tests.support.reading import read_as, texts
 
 
 def test_bad_files(tmp_path):
-    with pytest.raises(DocumentError, match="no such file"):
+    with pytest.raises(DocumentError, match=r"gone\.md: no such file"):
         read(tmp_path / "gone.md")
-    (tmp_path / "empty.md").write_bytes(b" \n")
-    with pytest.raises(DocumentError, match="empty"):
-        read(tmp_path / "empty.md")
-    (tmp_path / "a.xyz").write_bytes(b"whatever")
-    with pytest.raises(UnknownFormatError, match="DOCX"):
-        read(tmp_path / "a.xyz")
-    (tmp_path / "binary.md").write_bytes(b"\x00\xff\xfe\x81" * 50)
-    with pytest.raises(DocumentError, match="not a text file"):
-        read(tmp_path / "binary.md")
-    (tmp_path / "large.md").write_text("x" * 100)
+    with pytest.raises(DocumentError, match=r"empty\.md: the file is empty"):
+        read_as(tmp_path / "empty.md", b" \n")
+    with pytest.raises(UnknownFormatError, match=r"a\.xyz: .*DOCX"):
+        read_as(tmp_path / "a.xyz", b"whatever")
+    with pytest.raises(DocumentError, match=r"binary\.md: not a text file"):
+        read_as(tmp_path / "binary.md", b"\x00\xff\xfe\x81" * 50)
     with pytest.raises(HostileDocumentError, match="max_bytes"):
-        read(tmp_path / "large.md", ReadSettings(max_bytes=10))
+        read_as(tmp_path / "large.md", "x" * 100, max_bytes=10)
     with pytest.raises(DocumentError, match="cannot be read"):
         read(tmp_path)
-    for error_path in ("gone.md", "empty.md", "binary.md"):
-        with pytest.raises(DocumentError, match=error_path):  # every message names the file
-            read(tmp_path / error_path)
 
 
 def test_format_by_first_bytes(tmp_path):
-    (tmp_path / "page").write_text("<!doctype html><p>Hello there.</p>")
-    assert read(tmp_path / "page").sentences[0].text == "Hello there."
+    assert texts(read_as(tmp_path / "page", "<!doctype html><p>Hello there.</p>")) == ["Hello there."]
 
 
 def test_folders_are_walked_and_failures_do_not_stop(tmp_path, picture):
@@ -60,26 +53,24 @@ def test_names_are_unique():
 
 def test_captions_can_be_sentences(tmp_path, picture):
     picture("a.png")
-    path = tmp_path / "a.html"
-    path.write_text(
-        "<p>Before.</p><figure><img src='a.png' alt='A cat.'><figcaption>It sits. It sleeps.</figcaption></figure><p>After.</p>"
-    )
-    document = read(path, ReadSettings(captions=True))
+    figure = "<figure><img src='a.png' alt='A cat.'><figcaption>It sits. It sleeps.</figcaption></figure>"
+    document = read_as(tmp_path / "a.html", f"<p>Before.</p>{figure}<p>After.</p>", captions=True)
     assert [(s.text, s.kind) for s in document.sentences] == [
         ("Before.", "paragraph"), ("It sits.", "caption"), ("It sleeps.", "caption"), ("A cat.", "caption"), ("After.", "paragraph"),
     ]  # fmt: skip
     assert document.images[0].position == 1
 
 
-def test_a_document_without_text_or_pictures(tmp_path, picture):
+def test_a_document_without_text_or_pictures(tmp_path, picture, caplog):
     picture("a.png")
-    (tmp_path / "a.md").write_text("![](a.png)")
-    assert read(tmp_path / "a.md").sentences == ()
-    (tmp_path / "b.md").write_text("Only text.")
-    assert read(tmp_path / "b.md").images == ()
-    (tmp_path / "c.html").write_text("<!-- nothing -->")
+    document = read_as(tmp_path / "a.md", "![A tram](a.png)\n")
+    assert (len(document.sentences), len(document.images)) == (0, 1)
+    assert "a.md: no sentences in it, so that no picture can be linked" in caplog.text
+    caplog.clear()
+    assert read_as(tmp_path / "b.md", "Only text.").images == ()
+    assert caplog.text == ""
     with pytest.raises(DocumentError, match="no text"):
-        read(tmp_path / "c.html")
+        read_as(tmp_path / "c.html", "<!-- nothing -->")
 
 
 @pytest.mark.parametrize(
@@ -216,16 +207,5 @@ def test_numbers_of_figures_do_not_end_sentences(language, sentences):
 
 
 def test_a_label_alone_is_no_sentence(tmp_path):
-    (tmp_path / "a.md").write_text("The fly.\n\nFig. 268.\n\nIt has wings.\n\n- Table 3\n\n## Figure 4\n")
-    assert [s.text for s in read(tmp_path / "a.md").sentences] == ["The fly.", "It has wings.", "Figure 4"]
-
-
-def test_a_document_without_sentences_says_so(tmp_path, caplog, picture):
-    picture("a.png")
-    (tmp_path / "a.md").write_text("![A tram](a.png)\n")
-    assert len(read(tmp_path / "a.md").images) == 1
-    assert "a.md: no sentences in it, so that no picture can be linked" in caplog.text
-    caplog.clear()
-    (tmp_path / "b.md").write_text("A tram.\n")
-    read(tmp_path / "b.md")
-    assert caplog.text == ""
+    text = "The fly.\n\nFig. 268.\n\nIt has wings.\n\n- Table 3\n\n## Figure 4\n"
+    assert texts(read_as(tmp_path / "a.md", text)) == ["The fly.", "It has wings.", "Figure 4"]
