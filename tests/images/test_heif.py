@@ -23,11 +23,11 @@ def encoded(picture, **settings):
 def test_a_photograph_of_a_telephone(tmp_path):
     file = tmp_path / "IMG_0001.HEIC"
     file.write_bytes(encoded(photo(), quality=95))
-    for source in (file, file.read_bytes()):
-        picture = decode(source, at_least=64)
-        assert (picture.mode, picture.size) == ("RGB", (96, 80))
-        assert near(picture, (10, 60), (255, 0, 0), 30)
-        assert near(picture, (90, 70), (0, 0, 255), 30)
+    picture = decode(file, at_least=64)
+    assert picture == decode(file.read_bytes(), at_least=64)
+    assert (picture.mode, picture.size) == ("RGB", (96, 80))
+    assert near(picture, (10, 60), (255, 0, 0), 30)
+    assert near(picture, (90, 70), (0, 0, 255), 30)
     assert [image.problem for image in inspect([Image("a", file)])] == [None]
 
 
@@ -35,10 +35,7 @@ def test_it_is_upright():
     exif = Pillow.Exif()
     exif[0x0112] = 6
     held = photo().transpose(Pillow.Transpose.ROTATE_90)
-    data = io.BytesIO()
-    heif_file = pillow_heif.from_pillow(held)
-    heif_file.save(data, quality=95, exif=exif.tobytes())
-    picture = decode(data.getvalue())
+    picture = decode(encoded(held, quality=95, exif=exif.tobytes()))
     assert picture.size == (96, 80)
     assert near(picture, (90, 70), (0, 0, 255), 30)
 
@@ -72,11 +69,11 @@ def test_damaged_ones_give_a_picture_or_one_of_our_errors():
         for _ in range(chance.choice((1, 1, 4, 30))):
             mutant[chance.randrange(8, len(mutant))] = chance.randrange(256)
         mutants.append(bytes(mutant))
-    refused = 0
+    refusals = []
     for mutant in mutants:
         try:
             assert decode(mutant).mode == "RGB"
         except ImageError as error:
-            refused += 1
-            assert "\n" not in str(error)
-    assert refused > 20
+            refusals.append(str(error))
+    assert len(refusals) > 20
+    assert "\n" not in "".join(refusals)

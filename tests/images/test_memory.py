@@ -71,9 +71,8 @@ def avif(width, height):
 
 @pytest.mark.parametrize("made", [lossless_webp, avif])
 def test_formats_that_take_much_memory_have_a_lower_limit(made):
-    with pytest.raises(
-        ImageError, match=r"9999 × 9999 pixels take 1,\d\d\d MiB to decode, more than 576: scale it down"
-    ):
+    message = r"9999 × 9999 pixels take 1,\d\d\d MiB to decode, more than 576: scale it down"
+    with pytest.raises(ImageError, match=message):
         decode(made(9999, 9999), at_least=256)
 
 
@@ -101,9 +100,8 @@ def test_photographs_of_many_megapixels_come_smaller():
 
 
 def test_the_first_of_several_jpegs_in_a_file_is_as_any_other(monkeypatch):
-    data = encoded(
-        photo(1600, 1200), "MPO", save_all=True, append_images=[photo()], progressive=True, subsampling="4:4:4"
-    )
+    settings = {"append_images": [photo()], "progressive": True, "subsampling": "4:4:4"}
+    data = encoded(photo(1600, 1200), "MPO", save_all=True, **settings)
     assert Pillow.open(io.BytesIO(data)).format == "MPO"
     picture = decode(data, at_least=256)
     assert picture.size == (400, 300)
@@ -189,23 +187,17 @@ def test_all_threads_together_keep_to_the_limit(monkeypatch):
         pass
 
 
-def test_threads_wait_for_each_other_and_errors_give_back(monkeypatch, noise):
+def test_threads_wait_for_each_other_and_errors_give_back(monkeypatch):
+    def noise(seed: int) -> bytes:
+        return encoded(Pillow.fromarray(np.random.default_rng(seed).integers(0, 256, (100, 150, 3), np.uint8)))
+
     monkeypatch.setattr(raster, "MAX_DECODED", 200_000)
     monkeypatch.setattr(raster, "_free", 200_000)
-    files = [noise(n, 150, 100) if n % 3 else noise(n, 150, 100)[:900] for n in range(30)]
+    files = [noise(n) if n % 3 else noise(n)[:900] for n in range(30)]
     found = list(run_network(files, lambda picture: picture.size, list, at_least=1, batch_size=4, threads=8))
     assert sum(isinstance(each, str) for each in found) == 10
     assert len(found) == 30
     assert raster._free == 200_000
-
-
-@pytest.fixture
-def noise():
-    def make(seed, width, height):
-        pixels = np.random.default_rng(seed).integers(0, 256, (height, width, 3), np.uint8)
-        return encoded(Pillow.fromarray(pixels))
-
-    return make
 
 
 RAW = {
@@ -226,6 +218,9 @@ def test_raw_files_of_cameras_are_named(name, tmp_path):
     message = rf"a camera's raw file \({name[2:].upper()}\), which iconotext does not develop: export it as JPEG"
     with pytest.raises(ImageError, match=message):
         decode(file)
+    if not RAW[name].startswith(b"II*\x00") or b"CR" in RAW[name]:  # the others only their names show
+        with pytest.raises(ImageError, match=message):
+            decode(RAW[name])
     (tmp_path / "b.nef").write_bytes(encoded(photo(), "JPEG"))
     assert decode(tmp_path / "b.nef").size == (96, 80)  # whatever its name says
 
@@ -236,9 +231,3 @@ def test_raw_files_of_cameras_are_named(name, tmp_path):
 def test_raw_files_that_look_like_tiff(tags, kind):
     data = encoded(photo(), "TIFF", tiffinfo=tags)
     assert f"raw file ({kind})" in inspect([Image("a", data)])[0].problem
-
-
-def test_raw_files_in_documents_have_no_name():
-    for name in ("a.CR2", "a.raf", "a.orf", "a.rw2"):
-        with pytest.raises(ImageError, match=f"raw file .{name[2:].upper()}"):
-            decode(RAW[name])

@@ -22,14 +22,11 @@ def slow_hash(picture):
         red, green, blue = picture.getpixel((min(max(x, 0), width - 1), min(max(y, 0), height - 1)))
         return (66 * red + 129 * green + 25 * blue + 128) // 256
 
-    points = [
-        [
-            sum(luminance(i * width // 32 + dx, j * height // 32 + dy) for dx in range(-3, 4) for dy in range(-3, 4))
-            / 49
-            for i in range(32)
-        ]
-        for j in range(32)
-    ]
+    def point(i, j):
+        x, y = i * width // 32, j * height // 32
+        return sum(luminance(x + dx, y + dy) for dx in range(-3, 4) for dy in range(-3, 4)) / 49
+
+    points = [[point(i, j) for i in range(32)] for j in range(32)]
 
     def coefficient(v, u):
         return sum(
@@ -65,12 +62,9 @@ def test_it_is_the_hash_of_its_definition_for_any_noise(seed, width, height):
     assert (perceptual_hash(picture) ^ slow_hash(picture)).bit_count() <= 2  # rounding at the median
 
 
-@pytest.mark.parametrize("colour", ["white", "black", "#123456"])
-def test_a_flat_picture_has_no_pattern(colour):
-    assert perceptual_hash(Pillow.new("RGB", (300, 200), colour)) == 0
-
-
-def test_a_wave_along_one_side_is_no_pattern_of_the_frequencies_that_count():
+def test_a_flat_picture_and_a_wave_along_one_side_have_no_pattern():
+    for colour in ("white", "black", "#123456"):
+        assert perceptual_hash(Pillow.new("RGB", (300, 200), colour)) == 0
     column = (128 + 100 * np.cos(np.pi * (2 * np.arange(224) + 1) / 448)).astype(np.uint8)
     assert perceptual_hash(Pillow.fromarray(np.repeat(column[:, None], 224, 1)).convert("RGB")) == 0
 
@@ -83,10 +77,7 @@ def test_smaller_and_recompressed_copies_are_near_and_other_pictures_far(seed):
     copy = Pillow.open(packed).convert("RGB")
     assert (perceptual_hash(picture) ^ perceptual_hash(copy)).bit_count() <= 3
     assert (perceptual_hash(picture) ^ perceptual_hash(photograph(seed + 100, 640, 480))).bit_count() > 10
-
-
-def test_half_of_the_bits_are_set():
-    assert {perceptual_hash(photograph(seed)).bit_count() for seed in range(5)} == {32}
+    assert perceptual_hash(picture).bit_count() == 32  # of 64, above their median
 
 
 def by_comparing_all(hashes, distance):
@@ -116,12 +107,9 @@ def test_finds_what_comparing_all_with_all_finds(hashes, distance, block_size):
     assert found.tolist() == by_comparing_all(hashes, distance)
 
 
-def test_no_hashes_and_one_hash():
+def test_no_hashes_one_hash_and_nearness_that_is_not_handed_on():
     assert near_duplicates(np.array([], np.uint64), 3).tolist() == []
     assert near_duplicates(np.array([7], np.uint64), 3).tolist() == [-1]
-
-
-def test_nearness_is_not_handed_on():
     # 0 and 2 differ in four bits, each of them in two from 1
     assert near_duplicates(np.array([0b0000, 0b0011, 0b1111], np.uint64), 2).tolist() == [1, 0, 1]
     assert near_duplicates(np.array([0b0000, 0b0111, 0b1111_1111], np.uint64), 3).tolist() == [1, 0, -1]
