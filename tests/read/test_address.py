@@ -49,18 +49,12 @@ def test_a_name_is_the_same_however_its_accents_are_written(site, picture, form,
         assert found == site.parent / unicodedata.normalize(form, "été.png")
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        "../../secret.png",
-        "../img/a%20b.png",
-        "%2e%2e/img/a%20b.png",
-        "..\\img\\a b.png",
-        "/../secret.png",
-        "/img/../../secret.png",
-    ],
-)
-def test_outside_the_folder_is_refused(site, address):
+CLIMBING = ("../../secret.png", "../img/a%20b.png", "%2e%2e/img/a%20b.png", "..\\img\\a b.png")
+NOWHERE = ("gone.png", "/gone.png", "a\x00b.png", "x" * 5000, "javascript:alert(1)", "ftp://x.example/a.png", "")
+
+
+@pytest.mark.parametrize("address", [*CLIMBING, *NOWHERE, "/../secret.png", "/img/../../secret.png"])
+def test_what_lies_outside_the_folder_or_nowhere_is_refused(site, address):
     with pytest.raises(ImageError):
         opened(address, site)
 
@@ -187,14 +181,6 @@ def test_symbolic_links_do_not_lead_out(site, tmp_path):
         opened("loop.png", site)
 
 
-@pytest.mark.parametrize(
-    "address", ["gone.png", "/gone.png", "a\x00b.png", "x" * 5000, "javascript:alert(1)", "ftp://x.example/a.png", ""]
-)
-def test_addresses_that_lead_nowhere(site, address):
-    with pytest.raises(ImageError):
-        opened(address, site)
-
-
 def test_an_address_longer_than_any_path_is_not_looked_up(site, monkeypatch):
     looked_up: list[Path] = []
     resolve = Path.resolve
@@ -218,10 +204,8 @@ def test_a_document_has_only_so_many_addresses_looked_up(site, monkeypatch):
     sets = "".join(f"<p>Text.</p><img srcset='{n}a.png 2w, {n}b.png 1w'>" for n in range(4))
     others = "<img src=0a.png><p>Text.</p><img src=local.png><p>Text.</p><img src=https://pictures.example/a.png>"
     page.write_text(f"<html><body>{sets}{others}</body></html>")
-    missing, too_many = (
-        "not found beside the document",
-        "not looked up: the document names more than 4 addresses: split it",
-    )
+    missing = "not found beside the document"
+    too_many = "not looked up: the document names more than 4 addresses: split it"
     web = "a picture on the web: fetch=True fetches it"
     assert [i.problem for i in read(page).images] == [missing] * 2 + [too_many] * 2 + [missing, too_many, web]
 
@@ -278,23 +262,10 @@ def test_what_a_site_serves_is_found_without_its_root_being_named(tmp_path, pict
     assert opened("/img/a.png", docusaurus) == tmp_path / "site" / served / "img" / "a.png"
     with pytest.raises(ImageError, match="beside the document"):
         opened("img/a.png", docusaurus)  # there, as in a browser, it starts from the page
-
-
-def test_a_site_is_not_left(tmp_path, picture):
-    picture("secret.png")
-    picture("site/static/img/a.png", seed=1)
-    (tmp_path / "site" / "hugo.toml").touch()
-    page = tmp_path / "site" / "content" / "trip.md"
-    (tmp_path / "site" / "static" / "link.png").symlink_to(tmp_path / "secret.png")
-    for address in (
-        "../../secret.png",
-        "/../secret.png",
-        "/../../secret.png",
-        "/../../../secret.png",
-        "link.png",
-        "/link.png",
-    ):
-        with pytest.raises(ImageError):
-            opened(address, page)
     with pytest.raises(OutsideError):
         opened("img/a.png", page, root=page.parent)  # the folder that was named is not left either
+    picture("secret.png")
+    (tmp_path / "site" / served / "link.png").symlink_to(tmp_path / "secret.png")
+    for address in ("../../../secret.png", "/../secret.png", "/../../../secret.png", "link.png", "/link.png"):
+        with pytest.raises(ImageError):
+            opened(address, page)

@@ -1,4 +1,4 @@
-"""A single request: only to public addresses, through redirects, within limits."""
+"""A single request: only to public addresses, within limits. ``test_polite`` tests what is refused on the way."""
 
 from __future__ import annotations
 
@@ -26,19 +26,6 @@ def test_fetch_follows_redirects(web):
     assert fetch(moved) == b"bytes of a picture"
 
 
-@pytest.mark.parametrize(
-    ("page", "message"),
-    [
-        ({"statuses": (302,), "headers": {"Location": "/p"}}, "redirects"),
-        ({"statuses": (404,)}, "404"),
-        ({"statuses": (302,), "headers": {"Location": "file:///etc/passwd"}}, "neither http"),
-    ],
-)
-def test_what_is_not_fetched(web, page, message):
-    with pytest.raises(ImageError, match=message):
-        fetch(web.put("a.example/p", **page))
-
-
 def test_limits(web, monkeypatch):
     address = web.put("a.example/endless", endless=True)
     monkeypatch.setattr(module, "MAX_BYTES", 10**6)
@@ -54,12 +41,6 @@ def test_limits(web, monkeypatch):
 def test_private_hosts_are_refused(host):
     with pytest.raises(ImageError, match="is not a public address"):
         fetch(f"http://{host}:1/picture")
-
-
-@pytest.mark.parametrize("address", ["http://host.example:99999/", "http:///a.png", "http://[broken/"])
-def test_what_is_no_address_is_refused(address):
-    with pytest.raises(ImageError, match="not fetched"):
-        fetch(address)
 
 
 def test_one_private_answer_is_enough_to_refuse(monkeypatch):

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import zipfile
 from dataclasses import replace
 
 import pytest
 
-from iconotext import read
 from iconotext.errors import DocumentError
 from iconotext.read import ReadSettings, read_all
 from iconotext.read import format as module
 from iconotext.read.format import FORMATS, DocumentFormat, all_formats, file_format, formats_by_suffix, reader_of
 from iconotext.system.plugins import plugins
 from iconotext.system.worker import close_worker
+from tests.fuzz.seeds import packed as zipped
+from tests.support.reading import read_as
 
 READERS = """
 from iconotext.read.blocks import Block, Flow
@@ -75,12 +75,7 @@ def test_a_format_of_another_package_is_read_like_ours(other_package):
     assert [s.text for s in documents["a"].sentences] == ["The old tram.", "The new tram."]
     assert documents["b"].sentences[0].heading  # suffixes of ours stay ours
     with pytest.raises(DocumentError, match=r"AsciiDoc, Lines, .*\.lines"):
-        read_unknown(other_package)
-
-
-def read_unknown(folder):
-    (folder / "a.unknown").write_text("Words.")
-    read(folder / "a.unknown")
+        read_as(other_package / "a.unknown", "Words.")
 
 
 @pytest.mark.parametrize(
@@ -92,10 +87,8 @@ def read_unknown(folder):
     ],
 )
 def test_a_reader_of_another_package_that_fails_costs_its_document(other_package, name, message):
-    path = other_package / f"a.{name}"
-    path.write_text("Words.")
     with pytest.raises(DocumentError, match=message):
-        read(path)
+        read_as(other_package / f"a.{name}", "Words.")
 
 
 @pytest.mark.parametrize("wrong", [{"suffixes": (".MD",)}, {"suffixes": ("md",)}, {"reader": "x"}, {"extra": "y"}])
@@ -113,15 +106,6 @@ def test_every_row_has_a_reader_and_suffixes_of_its_own():
     assert reader_of("markdown").__module__ == "iconotext.read.markdown"
 
 
-def zipped(path, *names, first=b""):
-    with zipfile.ZipFile(path, "w") as file:
-        if first:
-            file.writestr("mimetype", first)
-        for name in names:
-            file.writestr(name, "x")
-    return path.read_bytes()
-
-
 @pytest.mark.parametrize(
     ("head", "name"),
     [
@@ -134,19 +118,15 @@ def zipped(path, *names, first=b""):
         (b'<?xml version="1.0"?><book xmlns="http://docbook.org/ns/docbook">', "docbook"),
         (b'<?xml version="1.0"?><article x="1" dtd-version="1.3">', "jats"),
         (b"PK\x03\x04 nothing", None),
-        (("word/document.xml",), "docx"),
-        (("ppt/slides.xml",), "pptx"),
-        (("mimetype", b"application/epub+zip", "word/a.xhtml"), "epub"),
-        (("mimetype", b"application/vnd.oasis.opendocument.text", "ppt/x"), "odt"),
+        ({"word/document.xml": b"x"}, "docx"),
+        ({"ppt/slides.xml": b"x"}, "pptx"),
+        ({"mimetype": b"application/epub+zip", "word/a.xhtml": b"x"}, "epub"),
+        ({"mimetype": b"application/vnd.oasis.opendocument.text", "ppt/x": b"x"}, "odt"),
     ],
 )
 def test_the_first_bytes_of_a_file_without_suffix_show_its_format(tmp_path, head, name):
     path = tmp_path / "file"
-    if isinstance(head, tuple):
-        mime = head[0] == "mimetype"
-        zipped(path, *(head[2:] if mime else head), first=head[1] if mime else b"")
-    else:
-        path.write_bytes(head)
+    path.write_bytes(zipped(head) if isinstance(head, dict) else head)
     if name is None:
         with pytest.raises(DocumentError, match="not a format iconotext reads"):
             file_format(path, ReadSettings())

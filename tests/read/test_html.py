@@ -38,15 +38,6 @@ def test_sentences_keep_block_kind_and_order(tmp_path):
     assert document.language == "en"
 
 
-def test_picture_inside_a_paragraph_keeps_its_place(tmp_path, picture):
-    picture("a.png")
-    document = page(tmp_path, "<p>Before it. Still before <img src='a.png' alt=' a  cat '> and after. Last.</p>")
-    (image,) = document.images
-    assert texts(document) == ["Before it.", "Still before and after.", "Last."]
-    # two sentences begin before the picture
-    assert (image.block, image.position, image.alt, image.problem) == (0, 2, "a cat", None)
-
-
 def test_figure_gives_caption_and_anchor(tmp_path, picture):
     picture("a.png")
     picture("b.png", seed=1)
@@ -194,14 +185,14 @@ def test_addresses_of_an_image(markup, wanted):
     assert image_sources(parse_html(markup).find(".//img")) == wanted
 
 
-def test_the_first_address_that_exists_is_taken(tmp_path, picture):
-    picture("small.png")
-    document = page(tmp_path, "<p>T.</p><img src='small.png' srcset='gone-2x.png 2x'>")
-    assert [(i.source, i.problem) for i in document.images] == [("small.png", None)]
-
-
-def test_noscript_copy_of_a_lazy_image_counts_once(tmp_path, picture):
+def test_pictures_in_the_text(tmp_path, picture):
     picture("a.png")
+    document = page(tmp_path, "<p>Before it. Still before <img src='a.png' alt=' a  cat '> and after. Last.</p>")
+    assert texts(document) == ["Before it.", "Still before and after.", "Last."]
+    (image,) = document.images  # two sentences begin before it
+    assert (image.block, image.position, image.alt, image.problem) == (0, 2, "a cat", None)
+    document = page(tmp_path, "<p>T.</p><img src='a.png' srcset='gone-2x.png 2x'>")  # the first that exists is taken
+    assert [(i.source, i.problem) for i in document.images] == [("a.png", None)]
     document = page(tmp_path, "<p>T.</p><img data-src='a.png'><noscript><img src='a.png'></noscript>")
     assert len(document.images) == 1
 
@@ -228,8 +219,7 @@ def test_encodings(tmp_path, encoding, declared):
 
 
 def test_right_to_left_and_cjk(tmp_path):
-    document = page(tmp_path, "<p>مرحبا بك في البيت. كيف حالك اليوم؟</p>", head="")
-    assert len(document.sentences) == 2
+    assert len(page(tmp_path, "<p>مرحبا بك في البيت. كيف حالك اليوم؟</p>").sentences) == 2
     document = read_as(
         tmp_path / "日本 語.html", "<html lang='ja-JP'><body><p>これは犬です。猫もいます。</p></body></html>"
     )

@@ -7,9 +7,9 @@ import json
 
 import pytest
 
-from iconotext import read
 from iconotext.errors import DocumentError
 from iconotext.evidence.reference import reference_evidence
+from tests.support.reading import read_as
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="90" height="80"><rect width="90" height="80" fill="red"/></svg>'
 
@@ -17,9 +17,8 @@ SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="90" height="80"><rect widt
 @pytest.fixture
 def notebook(tmp_path):
     def make(*cells: dict[str, object], **rest: object):
-        path = tmp_path / "a.ipynb"
-        path.write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5, **rest}))
-        return read(path)
+        content = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5, **rest}
+        return read_as(tmp_path / "a.ipynb", json.dumps(content))
 
     return make
 
@@ -87,20 +86,15 @@ def test_tags_of_cells(notebook, encoded, tag, shown, drawn):
 
 
 def test_front_matter_of_the_first_cell(notebook):
-    found = notebook(
-        {"cell_type": "raw", "metadata": {}, "source": "---\ntitle: Trams\nlang: de\n---\n"}, words("Hallo.")
-    )
+    head = {"cell_type": "raw", "metadata": {}, "source": "---\ntitle: Trams\nlang: de\n---\n"}
+    found = notebook(head, words("Hallo."))
     assert (found.title, found.language, len(found.sentences)) == ("Trams", "de", 1)
 
 
 def test_version_3(notebook, encoded):
-    sheet = {
-        "cells": [
-            {"cell_type": "heading", "level": 2, "source": "Trams"},
-            {"cell_type": "code", "input": "x", "outputs": [{"output_type": "display_data", "png": encoded(0)}]},
-        ]
-    }
-    found = notebook(worksheets=[sheet], nbformat=3)
+    heading = {"cell_type": "heading", "level": 2, "source": "Trams"}
+    drawing = {"cell_type": "code", "input": "x", "outputs": [{"output_type": "display_data", "png": encoded(0)}]}
+    found = notebook(worksheets=[{"cells": [heading, drawing]}], nbformat=3)
     assert [(s.text, s.level) for s in found.sentences] == [("Trams", 2)]
     assert [i.problem for i in found.images] == [None]
 
@@ -109,9 +103,8 @@ def test_version_3(notebook, encoded):
     "text", ["{", "[]", "{}", '{"cells": 1}', '"a"', '{"cells": [', "[" * 100_000, '{"worksheets": [[]]}']
 )
 def test_what_is_no_notebook(tmp_path, text):
-    (tmp_path / "a.ipynb").write_text(text)
     with pytest.raises(DocumentError, match=r"a\.ipynb: (?:.*not a notebook|it is nested too deeply)"):
-        read(tmp_path / "a.ipynb")
+        read_as(tmp_path / "a.ipynb", text)
 
 
 @pytest.mark.parametrize(

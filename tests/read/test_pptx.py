@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
-
 import pytest
 
 from iconotext.errors import DocumentError, HostileDocumentError
 from tests.support.pandoc import pandoc
 from tests.support.pptx import picture as shown
 from tests.support.pptx import table, text, write_pptx
-from tests.support.reading import read_as
+from tests.support.reading import packed_with, read_as
 
 
 @pytest.fixture
@@ -87,16 +84,8 @@ def test_bombs_and_depths(presentation):
         presentation(write_pptx(["<!-- " + " " * 20_000_000 + " -->"], {}))
     with pytest.raises(DocumentError, match=r"slide1\.xml in it is not well-formed|nested"):
         presentation(write_pptx(["<p:grpSp>" * 5_000 + "</p:grpSp>" * 5_000], {}))
-    entities = _with_entities(write_pptx([text("Words &a;")], {}))
+    entities = packed_with(
+        write_pptx([text("Words &a;")], {}), r".*slide1\.xml", lambda xml: b'<!DOCTYPE a [<!ENTITY a "b">]>' + xml
+    )
     with pytest.raises(HostileDocumentError, match="declares XML entities"):
         presentation(entities)
-
-
-def _with_entities(data: bytes) -> bytes:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(packed, "w") as new:
-        for name in old.namelist():
-            part = old.read(name)
-            head = b'<!DOCTYPE a [<!ENTITY a "b">]>' if name.endswith("slide1.xml") else b""
-            new.writestr(name, head + part)
-    return packed.getvalue()

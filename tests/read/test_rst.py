@@ -111,9 +111,8 @@ def test_what_holds_on_a_page(expression, holds):
 
 
 def test_pictures_that_code_makes_are_named(tmp_path):
-    (image,) = rst(
-        tmp_path, ".. graphviz::\n   :caption: Who calls whom.\n   :name: calls\n\n   digraph { a -> b }\n\nText."
-    ).images
+    code = ".. graphviz::\n   :caption: Who calls whom.\n   :name: calls\n\n   digraph { a -> b }\n\nText."
+    (image,) = rst(tmp_path, code).images
     assert (image.source, image.caption, image.anchors) == ("code:calls", "Who calls whom.", ("calls",))
     assert image.problem is not None
     assert image.problem.startswith("made by code")
@@ -174,18 +173,18 @@ def test_nothing_else_of_the_machine_is_read(tmp_path):
     assert texts(document) == ["Text."]
 
 
-def test_endless_lines_are_refused(tmp_path):
+def test_endless_lines_and_deep_nesting_are_refused_or_read(tmp_path):
     with pytest.raises(HostileDocumentError, match=r"a line of it has more than 100,000 characters"):
         rst(tmp_path, "a" * (MAX_LINE + 1))
-
-
-def test_deep_nesting_is_refused_or_read(tmp_path):
     with pytest.raises(HostileDocumentError, match=r"line 511: it is nested too deeply: more than 255 indentations"):
         rst(tmp_path, "".join(" " * depth + "- a\n\n" for depth in range(0, 4_000, 2)))
     with pytest.raises(HostileDocumentError, match=r"nested too deeply"):
         rst(tmp_path, "- " * 10_000 + "a")
     stairs = "".join(" " * depth + "- a\n\n" for depth in range(0, 100, 2))
     assert texts(rst(tmp_path, stairs * 20)) == ["a"] * 1_000
+
+
+DOUBLING = "".join(f".. |s{n}| replace:: |s{n + 1}| |s{n + 1}|\n" for n in range(20))
 
 
 @pytest.mark.slow
@@ -201,29 +200,21 @@ def test_deep_nesting_is_refused_or_read(tmp_path):
         ("\n".join(f".. [A{n}] Note." for n in range(5_001)), "more than 5,000 citations"),
         ("\n".join(f".. |s{n}| replace:: x" for n in range(2_001)), "more than 2,000 substitutions"),
         ("\n".join(f".. _t{n}:" for n in range(1_001)) + "\n\nText.", "more than 1,000 names of one place"),
-        (
-            "|s0|\n\n"
-            + "".join(f".. |s{n}| replace:: |s{n + 1}| |s{n + 1}|\n" for n in range(20))
-            + ".. |s20| replace:: x",
-            "more than 100,000 texts that substitutions stand for",
-        ),
+        (f"|s0|\n\n{DOUBLING}.. |s20| replace:: x", "more than 100,000 texts that substitutions stand for"),
     ],
 )
 def test_what_docutils_takes_minutes_for_is_refused(tmp_path, text, message):
-    path = tmp_path / "a.rst"
-    path.write_text(f"Text.\n\n{text}\n")
     with pytest.raises(HostileDocumentError, match=message):
-        read(path)
+        rst(tmp_path, f"Text.\n\n{text}\n")
 
 
 @pytest.mark.slow
 def test_long_texts_that_people_write_pass_the_limits_of_docutils(tmp_path):
-    path = tmp_path / "a.rst"
     links = "".join(f"*Word {n}*, see `here <https://example.org/{'a' * 300}/{n}>`__ and |s|.\n" for n in range(200))
     notes = "\n".join(f".. [#n{n}] Note {n}." for n in range(1_000))
     targets = "\n".join(f".. _t{n}: https://example.org/{n}" for n in range(2_000))
-    path.write_text(f"{links}\n{notes}\n\n{targets}\n\n.. |s| replace:: this\n")
-    assert len(read(path).sentences) > 1_000
+    document = rst(tmp_path, f"{links}\n{notes}\n\n{targets}\n\n.. |s| replace:: this\n")
+    assert len(document.sentences) > 1_000
 
 
 def test_a_text_is_added_behind_many_elements_without_counting_them():

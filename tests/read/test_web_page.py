@@ -1,25 +1,17 @@
 from __future__ import annotations
 
-import io
 import json
 from importlib import import_module
 
-import numpy as np
 import pytest
-from PIL import Image as Pillow
 from typer.testing import CliRunner
 
 from iconotext.cli.app import app
 from iconotext.errors import DocumentError
 from iconotext.read import ReadSettings, read
-from tests.support.pdf import Sheet, write_pdf
+from tests.support.pdf import Sheet, png, write_pdf
+from tests.support.reading import texts
 from tests.support.web import serving
-
-
-def noise(seed=0):
-    buffer = io.BytesIO()
-    Pillow.fromarray(np.random.default_rng(seed).integers(0, 256, (72, 80, 3), np.uint8)).save(buffer, "PNG")
-    return buffer.getvalue()
 
 
 @pytest.fixture
@@ -40,19 +32,19 @@ PAGE = (
 
 
 def test_relative_pictures_start_from_the_address_of_the_page(web):
-    web.put("a.example/trips/img/tram.png", noise())
+    web.put("a.example/trips/img/tram.png", png())
     web.put("a.example/trips/one", PAGE.format("img/tram.png").encode(), kind="text/html; charset=utf-8")
     address = web.put("a.example/moved", statuses=(301,), headers={"Location": "/trips/one"})
     document = fetched(address)
-    assert [s.text for s in document.sentences] == ["A red tram waits at the stop.", "Its driver drinks coffee."]
-    assert [(i.file, i.problem) for i in document.images] == [(noise(), None)]
+    assert texts(document) == ["A red tram waits at the stop.", "Its driver drinks coffee."]
+    assert [(i.file, i.problem) for i in document.images] == [(png(), None)]
     assert document.place == web.address("a.example/trips/one")
     assert document.id == "one"
     assert web.asked["a.example/robots.txt"] == 1
 
 
 def test_base_and_the_encoding_of_the_server(web):
-    web.put("b.example/pictures/tram.png", noise())
+    web.put("b.example/pictures/tram.png", png())
     base = f"<head><base target=_top href='{web.address('b.example/pictures/')}'></head>"
     page = base + PAGE.format("tram.png").replace("coffee", "café")
     document = fetched(web.put("a.example/", page.encode("latin-1"), kind="text/html; charset=iso-8859-1"))
@@ -64,9 +56,9 @@ def test_other_kinds(web):
     sheet = Sheet()
     sheet.text(72, 100, "A sentence of a PDF.")
     pdf = web.put("a.example/report?id=3", write_pdf([sheet]), kind="application/pdf")
-    assert [s.text for s in fetched(pdf).sentences] == ["A sentence of a PDF."]
+    assert texts(fetched(pdf)) == ["A sentence of a PDF."]
     text = web.put("a.example/notes.md", b"# Notes\n\nA *sentence*.", kind="text/plain")
-    assert [s.text for s in fetched(text).sentences] == ["Notes", "A sentence."]
+    assert texts(fetched(text)) == ["Notes", "A sentence."]
 
 
 @pytest.mark.parametrize("source", ["file:///etc/hostname.png", "C:/a.png", "//[broken/a.png", "ftp://a.example/a.png"])
@@ -81,7 +73,7 @@ def test_a_page_from_the_web_names_nothing_of_this_machine(web, source):
     ("path", "page", "message"),
     [
         ("gone", {"statuses": (404,)}, "answered 404"),
-        ("picture", {"body": noise()}, "image/png, which is no document"),
+        ("picture", {"body": png()}, "image/png, which is no document"),
         ("private/page", {"body": b"x", "kind": "text/html"}, "robots.txt of a.example forbids it"),
     ],
 )
@@ -114,7 +106,7 @@ def test_link_says_how_a_page_is_fetched(web):
 
 @pytest.mark.slow
 def test_link_fetches_a_page_and_names_its_address(web, tmp_path):
-    web.put("a.example/tram.png", noise())
+    web.put("a.example/tram.png", png())
     address = web.put("a.example/page", PAGE.format("/tram.png").encode(), kind="text/html")
     result = run(address, "--fetch", "--to", "json")
     linked = json.loads(result.stdout)

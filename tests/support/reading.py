@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import re
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 from iconotext.read import ReadSettings, read
@@ -21,3 +25,16 @@ def texts(document: Document) -> list[str]:
 
 def pictures(document: Document) -> list[tuple[str, str | None, str | None]]:
     return [(image.source, image.alt, image.caption) for image in document.images]
+
+
+def packed_with(data: bytes, part: str, change: Callable[[bytes], bytes | None]) -> bytes:
+    """A zip file with one member changed, or left out where the change gives None."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            content: bytes | None = old.read(name)
+            if re.fullmatch(part, name):
+                content = change(content or b"")
+            if content is not None:
+                new.writestr(name, content)
+    return buffer.getvalue()
