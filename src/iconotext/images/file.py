@@ -264,7 +264,7 @@ def drawing_time(file: Path | bytes, decoder: Decoder) -> tuple[float, str | Non
     """Return the processor seconds that it takes to decode an image, and the reason if it cannot be decoded."""
     begin, problem = time.process_time(), None
     try:
-        decode_image(file, decoder, None, 0)
+        decode_image(file, decoder, None, 0)  # a drawing is not limited in its pixels
     except ImageError as error:
         problem = str(error)
     return time.process_time() - begin, problem

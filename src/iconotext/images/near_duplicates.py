@@ -113,6 +113,7 @@ def _with_like_parts(
 
     starts = range(0, len(hashes), block_size)
     counts = sum((np.bincount(bins(start), minlength=2**16) for start in starts), np.zeros(2**16, np.int64))
+    # Bins that follow each other are put together until they have some ``block_size`` hashes.
     group = np.cumsum(counts) // block_size  # of each bin
     for number in np.unique(group[counts > 0]):
         yield np.concatenate([start + np.flatnonzero(group[bins(start)] == number) for start in starts])
@@ -164,6 +165,8 @@ def _compare(
     """Compare hashes with equal keys; set ``nearest`` to the smallest ``first`` among those that are near."""
     order = np.argsort(keys, kind="stable")
     keys, hashes, first = keys[order], hashes[order], first[order]
+    # Hashes with equal keys are neighbours now. Each is compared with the next one, then with the one after that, ...,
+    # until no group of equal keys has so many members.
     begins = np.arange(max(len(keys) - 1, 0))
     step = 1
     while len(begins):

@@ -81,6 +81,7 @@ def check_scans(stream: IO[bytes], components: int, *, progressive: bool) -> Non
                     return  # its end
             marker = _MARKER.search(chunk, at - start)
             if marker is None:
+                # A marker that the end of the chunk cuts is searched for again in the next one.
                 at = start + len(chunk) - _LONGEST + 1
         kind, length, inside = marker[1][0], int.from_bytes(marker[2]), marker[3][0]
         at = start + marker.start() + 2
@@ -134,6 +135,7 @@ def upright_rgb(image: ImageFile, at_least: int | None, encoded_size: int) -> Pi
         needed += _strip_bytes(image)
     elif image.format == "WEBP":
         needed += encoded_size
+    # Besides the decoded image there is the result, for which Pillow takes 4 bytes a pixel.
     by = shrink_by(full, size, at_least)
     with within_memory(needed + size[0] * size[1] * 4 // by**2, full):
         image.load()
@@ -212,10 +214,9 @@ def _white_point(rows: Rows, bands: list[tuple[int, int]]) -> Callable[[np.ndarr
 
 
 def _finite(values: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.float64]]:
-    finite: np.ndarray[Any, np.dtype[np.float64]] = np.nan_to_num(
-        values.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0
-    )
-    return finite
+    wide = values.astype(np.float64)
+    wide[~np.isfinite(wide)] = 0.0
+    return wide
 
 
 def _bytes_per_pixel(mode: str) -> int:

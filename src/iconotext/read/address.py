@@ -114,6 +114,7 @@ def open_address(address: str, document: Path, within: Path, settings: ReadSetti
         return fetch(f"https:{address}" if address.startswith("//") else address)
     if SCHEME.match(address) or DRIVE.match(address):
         return _absolute(address, settings)
+    # As it is written last: a "?" or "#" may be a part of the file's name.
     for path in dict.fromkeys((*_spellings(_path_part(address)), address)):
         if "\x00" in path:
             raise ImageError("its address has a zero byte in it")
@@ -125,12 +126,9 @@ def open_address(address: str, document: Path, within: Path, settings: ReadSetti
             return file
     if address.startswith("/") and settings.allow_outside and Path(address).is_file():
         return Path(address)
-    where = (
-        "between the document's folder and its site's; name the site's folder with root=..."
-        if address[:1] in ("/", "\\")
-        else "beside the document"
-    )
-    raise ImageError(f"not found {where}")
+    if address[:1] in ("/", "\\"):
+        raise ImageError("not found between the document's folder and its site's; name the site's folder with root=...")
+    raise ImageError("not found beside the document")
 
 
 def _spellings(path: str) -> Iterator[str]:

@@ -125,6 +125,8 @@ class Texts:
             fragments.append(html)
             return f"\ue000{len(fragments) - 1}\ue001"
 
+        # The HTML of macros waits in ``fragments`` while quotes are replaced, which would change its addresses. The
+        # marks that stand for it are private characters, which must not come from the text itself.
         text = self.filled(text.replace("\ue000", "").replace("\ue001", ""))
         text = escape(INLINE_MACRO.sub(lambda match: hold(self._macro(match)), text), quote=False)
         text = ENTITY.sub(r"&\1;", text)

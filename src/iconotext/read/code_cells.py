@@ -84,8 +84,7 @@ def cell_figure(cell: Cell, stem: str, inline: Callable[[str], str]) -> str:
         return ""
     captions, alts = cell.texts("fig-cap", "fig.cap"), cell.texts("fig-alt", "fig.alt")
     parts = cell.texts("fig-subcap", "fig.subcap")
-    files = [address for address in shown_files(cell.code) if address]
-    label = cell.label
+    files, label = shown_files(cell.code), cell.label
     alt_of = dict(enumerate(alts)) if len(alts) > 1 else dict.fromkeys(range(len(files) or 1), alts[0]) if alts else {}
     if not files:
         if not (label.startswith("fig-") or any(name in cell.options for name in MADE)):
@@ -105,6 +104,7 @@ def shown_files(code: str) -> list[str]:
     code = COMMENT.sub("", code)
     files: list[str] = []
     for call in SHOWN.finditer(code):
+        # Up to the parenthesis that closes the call, which may be missing.
         at, depth, end = call.end(), 1, min(len(code), call.end() + 4_000)
         while at < end and depth:
             depth += {"(": 1, ")": -1}.get(code[at], 0)

@@ -59,6 +59,7 @@ def _img(attributes: dict[str, str]) -> str:
 
 
 def _first_of(addresses: Sequence[str]) -> dict[str, str]:
+    # Each smaller than the one before: of a srcset the largest picture that exists is taken.
     sized = (f"{quote(a, safe='/:.%~')} {len(addresses) - n}w" for n, a in enumerate(addresses))
     return {"srcset": ", ".join(sized)}
 

@@ -176,6 +176,7 @@ def _framed(state: StateBlock, first: int, last: int, silent: bool) -> bool:
     depth, at, fence = 1, first, ""
     while depth and (at := at + 1) < last:
         line = _line(state, at).strip()
+        # Colons in a fenced block of code are no frames.
         if fence or line.startswith(("```", "~~~")):
             mark = line[:3]
             fence = "" if fence and mark == fence and not line.strip(mark[0]) else fence or mark

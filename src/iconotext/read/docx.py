@@ -334,8 +334,7 @@ def read_docx(path: Path, settings: ReadSettings) -> list[Flow]:
 
 
 def _main_part(archive: Archive) -> str:
-    relations = archive.xml("_rels/.rels") if archive.find("_rels/.rels") else ()
-    for relation in relations:
+    for relation in archive.xml("_rels/.rels") if archive.find("_rels/.rels") else ():
         if (relation.get("Type") or "").endswith("/officeDocument"):
             part = archive.find(resolve("", relation.get("Target") or ""))
             if part is not None and part.endswith(".xml"):

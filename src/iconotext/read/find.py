@@ -155,6 +155,7 @@ def _inside(
             excluded = exclude.check_file(f"{within}{name}/").include  # None if no pattern matches
             if excluded or (excluded is None and any(config in files for config in BUILT.get(name, ()))):
                 skip(folder / name, f"{name}/")
+                # ``os.walk`` does not enter it then; the loop goes through a sorted copy.
                 folders.remove(name)
         folders.sort()
         for name in sorted(files):

@@ -75,6 +75,7 @@ def parse_html(text: str) -> Element:
     except etree.ParserError as error:
         raise DocumentError("no text in it") from error
     finally:
+        # At its limits the parser stops without an exception, and the rest of the text would be missing.
         for entry in parser.error_log.filter_from_fatals():
             if entry.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT:
                 raise HostileDocumentError(DEPTH if "depth" in entry.message else LENGTH)

@@ -67,6 +67,7 @@ def expand_site_tags(text: str) -> EditedText:
     """
     edited = EditedText(text)
     if "{" in text:
+        # Code goes first, so that the tags that it shows are not read; an anchor before the values in its address.
         edited.replace([(start, end, "") for start, end in _code(text)])
         edited.sub(IMAGE_ANCHOR, _anchored)
         edited.sub(LIQUID_VALUE, _value)

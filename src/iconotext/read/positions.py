@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -115,8 +115,11 @@ def _mark_tokens(state: StateCore) -> None:
         start, end = starts[min(first, len(starts) - 1)], starts[min(last, len(starts) - 1)]
         cursor = max(cursor, start)
         if token.type == "html_block":
-            cursor = _mark_tags(token, text, cursor, end, original)
-            continue
+            # Its content may differ from its lines (in a list, in a quotation): the n-th tag is the n-th one in them.
+            places = [original(match.start()) for match in _TAG.finditer(text, cursor, end)]
+            if len(places) == len(_TAG.findall(token.content)):
+                token.content = _marked(token.content, places)
+            cursor = end
         for child in token.children or ():
             source_text = child.meta.get("written", "")
             at = text.find(source_text, cursor, end) if source_text else -1
@@ -125,7 +128,7 @@ def _mark_tokens(state: StateCore) -> None:
                 if child.type == "image":
                     child.attrs[MARK] = original(at)
                 else:
-                    child.content = _TAG.sub(_with_mark(original(at)), child.content, count=1)
+                    child.content = _marked(child.content, [original(at)])
 
 
 def _token_parts(tokens: list[Token]) -> Iterator[tuple[Token, Any]]:
@@ -137,14 +140,7 @@ def _token_parts(tokens: list[Token]) -> Iterator[tuple[Token, Any]]:
             yield token, lines
 
 
-def _mark_tags(token: Token, text: str, start: int, end: int, original: Callable[[int], int]) -> int:
-    """Mark the tags in a block of HTML: the n-th tag is the n-th one in its lines."""
-    places = [match.start() for match in _TAG.finditer(text, start, end)]
-    if len(places) == len(_TAG.findall(token.content)):
-        following = iter(places)
-        token.content = _TAG.sub(lambda tag: _with_mark(original(next(following)))(tag), token.content)
-    return end
-
-
-def _with_mark(offset: int) -> Callable[[re.Match[str]], str]:
-    return lambda tag: f'{tag[0]} {MARK}="{offset}"'
+def _marked(html: str, places: Sequence[int]) -> str:
+    """Return HTML with a mark of its place in each of the first pictures."""
+    following = iter(places)
+    return _TAG.sub(lambda tag: f'{tag[0]} {MARK}="{next(following)}"', html, count=len(places))

@@ -26,9 +26,7 @@ NUMBERED = (
 WORDS_TOO = "tabs?|ills?|arts?|exs?|nos?|pls?"
 """The same for abbreviations that are English words, too; they must begin with a capital letter."""
 ABBREVIATED = re.compile(rf"(?<![^\W_])(?:{ENGLISH_NUMBERED}|{NUMBERED}|{WORDS_TOO}|[scčn])\.$", re.IGNORECASE)
-ABBREVIATED_ENGLISH = re.compile(
-    rf"(?<![^\W_])(?:(?i:{ENGLISH_NUMBERED})|(?=[A-Z])(?i:{WORDS_TOO}))\.$",
-)
+ABBREVIATED_ENGLISH = re.compile(rf"(?<![^\W_])(?:(?i:{ENGLISH_NUMBERED})|(?=[A-Z])(?i:{WORDS_TOO}))\.$")
 LONGEST_LABEL = 40
 NUMBER = r"\(?[A-Z]?\.?\d[\d.,\-–]*[a-z]?\)?"
 STARTS_WITH_NUMBER = re.compile(NUMBER)
@@ -98,10 +96,7 @@ def split_sentences(text: str, language: str) -> Iterator[tuple[int, int]]:
         space = text.rfind(" ", start + 1, start + WINDOW)
         window = text[start : space if space > 0 else start + WINDOW]
         spans = _split(window, language)
-        if len(spans) > 1:
-            cut_off, _ = spans.pop()
-        else:
-            cut_off = len(window)
+        cut_off = spans.pop()[0] if len(spans) > 1 else len(window)  # the last one may go on behind the window
         yield from ((start + a, start + b) for a, b in spans)
         start += cut_off
     yield from ((start + a, start + b) for a, b in _split(text[start:], language))
@@ -119,6 +114,7 @@ def _split(text: str, language: str) -> list[tuple[int, int]]:
     for segment in segments:
         stripped = segment.strip()
         if stripped:
+            # The splitter returns texts without their places.
             start = text.index(stripped, end)
             end = start + len(stripped)
             spans.append((start, end))

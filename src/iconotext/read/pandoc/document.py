@@ -198,6 +198,7 @@ def read_latex(path: Path, settings: ReadSettings) -> list[Flow]:
 def _latex_html(source: Source, folder: Path) -> tuple[str, list[str]]:
     """Return the HTML of a LaTeX document, and a line for each change or omission."""
     text, changes = source.text, list[str]()
+    # All attempts together have the time of one: a text that is refused again and again costs no more than another.
     end = _work_of_pandoc() + convert.MAX_SECONDS
     for attempt in range(MAX_ATTEMPTS):
         whole = f"{LATEX_WORDS}\n{text}".encode("utf-8", errors="replace")

@@ -171,6 +171,7 @@ class _Writer:
         if kind == "end":
             self.end(token["end"])
         elif kind == "verb":
+            # -1 % (n + 1) is n: without a line break the line ends with the text.
             line = text.find("\n", at) % (len(text) + 1)
             end = text.find(token["verb"], at, line)
             self.add(escape(text[at:end]) if end >= 0 else "")

@@ -178,6 +178,7 @@ def read_lines(text: Handle, transform: Transform, width: float, height: float) 
     high = 0
     for index in range(count):
         code = raw.FPDFText_GetUnicode(text, index)
+        # A character beyond 16 bits comes as two halves.
         if 0xD800 <= code < 0xDC00:
             high = code
             continue

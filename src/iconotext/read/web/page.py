@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -57,7 +57,7 @@ def fetch_page(address: str, folder: Path) -> tuple[Path, Origin]:
         final_address, answer = PoliteFetcher(Politeness(interval=0.2)).follow(address.partition("#")[0], accept=ACCEPT)
     except ImageError as error:  # the fetcher's error, whatever it fetches
         raise DocumentError(f"{address}: {error}") from error
-    kind, _, more = (answer.headers.get("Content-Type") or "").partition(";")
+    kind, _, parameters = (answer.headers.get("Content-Type") or "").partition(";")
     kind = kind.strip().lower()
     name = Path(unquote(urlsplit(final_address).path)).name
     suffix = SUFFIXES.get(kind, Path(name).suffix.lower() if kind in UNTYPED else None)
@@ -65,7 +65,7 @@ def fetch_page(address: str, folder: Path) -> tuple[Path, Origin]:
         raise DocumentError(f"{address}: {kind[:60]}, which is no document that iconotext reads")
     body, base = answer.body, final_address
     if suffix == ".html":
-        body, base = _html(body, more, final_address)
+        body, base = _html(body, parameters, final_address)
     stem = name.removesuffix(Path(name).suffix) or urlsplit(final_address).hostname or "page"
     file = folder / (NAME.sub("-", stem)[:80].strip(".-") + suffix)
     try:
@@ -88,19 +88,15 @@ def from_the_web(flow: Flow, origin: Origin) -> Flow:
 def _on_the_web(image: FlowImage, origin: Origin) -> FlowImage:
     if image.file is not None or image.problem is not None:
         return image
-    sources = tuple(_absolute(image.sources, origin))
-    problem = None if sources else "its address leads to nothing on the web"
-    return replace(image, sources=sources or image.sources, problem=problem)
-
-
-def _absolute(sources: Iterable[str], origin: Origin) -> Iterable[str]:
-    for source in sources:
-        try:
+    sources = []
+    for source in image.sources:
+        with contextlib.suppress(ValueError):  # no address
             whole = source if source[:5].lower() == "data:" else urljoin(origin.base, source.strip())
-        except ValueError:  # no address
-            continue
-        if whole[:5].lower() == "data:" or ADDRESS.match(whole):
-            yield whole
+            if whole[:5].lower() == "data:" or ADDRESS.match(whole):
+                sources.append(whole)
+    if not sources:
+        return replace(image, problem="its address leads to nothing on the web")
+    return replace(image, sources=tuple(sources))
 
 
 def _html(body: bytes, parameters: str, address: str) -> tuple[bytes, str]:
