@@ -113,6 +113,14 @@ def test_cross_references_lead_to_the_picture_of_the_caption(tmp_path):
     ]
 
 
+def test_marks_of_fields_that_are_not_paired(tmp_path):
+    making = Making()
+    marks = [f'<w:r><w:fldChar w:fldCharType="{kind}"/></w:r>' for kind in ("end", "begin", "separate")]
+    simple = '<w:fldSimple w:instr=" REF a ">{}' + run("One.") + "</w:fldSimple>" + run(" Two.")
+    making.add(*(simple.format(mark) for mark in ("", *marks)))
+    assert texts(reading(tmp_path, making)) == ["One.", "Two."] * 2 + ["Two."] + ["One.", "Two."]
+
+
 def test_a_caption_in_the_paragraph_of_its_picture_and_one_of_a_table(tmp_path):
     making = Making()
     first, second = making.embed(jpeg()), making.embed(jpeg(1))

@@ -48,9 +48,9 @@ MAX_INSTRUCTION = 10_000
 class OpenField:
     """A field that has not ended yet."""
 
-    instruction: str = ""
-    in_result: bool = False
-    start: int = 0  # beginning of the result in the open block
+    instruction: str
+    in_result: bool
+    start: int  # beginning of the result in the open block
 
     @property
     def target(self) -> str | None:
@@ -63,39 +63,6 @@ class OpenField:
         """The sequence of a numbering field: "Figure", "Table"; None for other fields."""
         match = SEQUENCE.match(self.instruction)
         return match[1] if match else None
-
-
-class Fields:
-    """The open fields, innermost last."""
-
-    def __init__(self) -> None:
-        self.open: list[OpenField] = []
-
-    def begin(self, instruction: str = "", *, in_result: bool = False, start: int = 0) -> None:
-        """Open a field; ``HostileDocumentError`` for more than ``MAX_OPEN_FIELDS``."""
-        if len(self.open) >= MAX_OPEN_FIELDS:
-            raise HostileDocumentError(f"more than {MAX_OPEN_FIELDS} fields within each other: no document has that")
-        self.open.append(OpenField(instruction[:MAX_INSTRUCTION], in_result, start))
-
-    def instruct(self, text: str) -> None:
-        """Append to the instruction of the innermost field, which comes in pieces."""
-        if self.open and not self.open[-1].in_result and len(self.open[-1].instruction) < MAX_INSTRUCTION:
-            self.open[-1].instruction += text[:MAX_INSTRUCTION]
-
-    def begin_result(self, start: int) -> None:
-        """End the instruction of the innermost field."""
-        if self.open:
-            self.open[-1].in_result, self.open[-1].start = True, start
-
-    def continue_in_new_block(self) -> None:
-        """Continue all open fields at the beginning of a new block."""
-        for open_field in self.open:
-            open_field.start = 0
-
-    @property
-    def in_instruction(self) -> bool:
-        """Whether the present text is an instruction, and so no text of the document."""
-        return any(not field.in_result for field in self.open)
 
 
 MAX_ANCHORS = 1_000  # maximum number of bookmarks of a paragraph
@@ -119,7 +86,7 @@ class _Walk:
         self.styles = styles
         self.writer = BlockWriter()
         self.pending: list[str] = []  # bookmarks between paragraphs, which belong to the next one
-        self.fields = Fields()
+        self.fields: list[OpenField] = []  # innermost last; they may go on over several paragraphs
         self.paragraph = OpenParagraph(Style())
 
     def container(self, element: Iterable[Element], kind: Kind) -> None:
@@ -156,16 +123,15 @@ class _Walk:
         outer, self.paragraph = self.paragraph, OpenParagraph(style, anchors=self.pending)
         self.pending = []
         first = len(self.writer.blocks)
-        self.fields.continue_in_new_block()
         self.runs(element, italic=bool(style.italic))
         self.close(kind, style)
         self.finish(first, kind)
         self.paragraph = outer
 
     def close(self, kind: Kind, style: Style) -> None:
-        for field_ in self.fields.open:
-            self.point(field_)
-        self.fields.continue_in_new_block()
+        for open_field in self.fields:
+            self.point(open_field)
+            open_field.start = 0  # it goes on in the next block
         role = style.kind
         sequence = self.paragraph.sequence
         if sequence is not None:
@@ -197,7 +163,7 @@ class _Walk:
 
     def inside(self, box: Element, kind: Kind) -> list[Block]:
         writer, fields = self.writer, self.fields
-        self.writer, self.fields = BlockWriter(), Fields()
+        self.writer, self.fields = BlockWriter(), []
         self.container(box, kind)
         blocks = self.writer.blocks
         self.writer, self.fields = writer, fields
@@ -213,9 +179,13 @@ class _Walk:
             elif name == "hyperlink":
                 self.hyperlink(part, italic=italic)
             elif name == "fldSimple":
-                self.fields.begin(attribute(part, "instr") or "", in_result=True, start=self.writer.offset)
+                outside = len(self.fields)
+                self.begin_field(attribute(part, "instr") or "", in_result=True)
                 self.runs(part, italic=italic)
-                self.point(self.fields.open.pop())
+                # Of a broken file there may be more than this one, or none: a mark in it may end or begin others.
+                for open_field in self.fields[outside:]:
+                    self.point(open_field)
+                del self.fields[outside:]
             elif name in WRAPPERS:
                 self.runs(part, italic=italic)
             elif name == "AlternateContent":
@@ -253,7 +223,7 @@ class _Walk:
                 case "fldChar":
                     self.field_mark(attribute(part, "fldCharType") or "")
                 case "instrText":
-                    self.fields.instruct(part.text or "")
+                    self.instruct(part.text or "")
                 case "ruby":
                     base = child(part, "rubyBase")
                     if base is not None:
@@ -264,8 +234,8 @@ class _Walk:
                     self.content(alternative(part), italic=italic)
 
     def add(self, text: str, *, italic: bool) -> None:
-        if self.fields.in_instruction:
-            return
+        if any(not open_field.in_result for open_field in self.fields):
+            return  # the text of an instruction
         if text.strip():
             self.paragraph.breaks = 0
         self.writer.text(text, emphasised=italic)
@@ -280,17 +250,28 @@ class _Walk:
 
     def field_mark(self, mark: str) -> None:
         if mark == "begin":
-            self.fields.begin()
-        elif mark == "separate":
-            self.fields.begin_result(self.writer.offset)
-        elif mark == "end" and self.fields.open:
-            self.point(self.fields.open.pop())
+            self.begin_field()
+        elif mark == "separate" and self.fields:
+            self.fields[-1].in_result, self.fields[-1].start = True, self.writer.offset
+        elif mark == "end" and self.fields:
+            self.point(self.fields.pop())
 
-    def point(self, field_: OpenField) -> None:
-        if field_.target is not None:
-            self.writer.target(field_.start, field_.target)
-        if field_.sequence is not None:
-            self.paragraph.sequence = field_.sequence
+    def begin_field(self, instruction: str = "", *, in_result: bool = False) -> None:
+        if len(self.fields) >= MAX_OPEN_FIELDS:
+            raise HostileDocumentError(f"more than {MAX_OPEN_FIELDS} fields within each other: no document has that")
+        self.fields.append(OpenField(instruction[:MAX_INSTRUCTION], in_result, self.writer.offset))
+
+    def instruct(self, text: str) -> None:
+        """Append to the instruction of the innermost field, which comes in pieces."""
+        innermost = self.fields[-1] if self.fields else None
+        if innermost is not None and not innermost.in_result and len(innermost.instruction) < MAX_INSTRUCTION:
+            innermost.instruction += text[:MAX_INSTRUCTION]
+
+    def point(self, open_field: OpenField) -> None:
+        if open_field.target is not None:
+            self.writer.target(open_field.start, open_field.target)
+        if open_field.sequence is not None:
+            self.paragraph.sequence = open_field.sequence
 
     def drawing(self, element: Element) -> None:
         for part in drawn(element, (self.archive, self.relations)):
