@@ -217,6 +217,7 @@ def _lines(text: str, path: Path, includes: Includes, texts: Texts) -> list[str]
         if not all(open_conditions):
             continue
         if code or (DELIMITER.fullmatch(stripped) and stripped[0] in CODE and stripped != "--"):
+            # Only the delimiter that began a block of code ends it.
             code = "" if code == stripped else code or stripped
         elif include := INCLUDE.fullmatch(stripped):
             included = includes.text(texts.filled(include[1]).strip(), file)
@@ -226,6 +227,7 @@ def _lines(text: str, path: Path, includes: Includes, texts: Texts) -> list[str]
             continue
         elif entry := ENTRY.fullmatch(stripped):
             texts.set(entry)
+        # Lines of code stay as empty lines, so that nothing in them is read.
         output.append(stripped if code == "" or stripped == code else "")
     return output
 

@@ -192,6 +192,7 @@ def _framed(state: StateBlock, first: int, last: int, silent: bool) -> bool:
 
 def _frame(parser: MarkdownIt, token: Token, env: Any) -> str:
     head = HEAD.fullmatch(token.info)
+    # ``{.class #name key=value}`` are attributes, anything else in braces is a directive.
     if head and head[1][:1] not in ".#" and "=" not in head[1]:
         return directive(parser, head[1].strip(), head[2].strip(), token.content, env)
     attributes = head[1] if head else ""

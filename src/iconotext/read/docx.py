@@ -205,6 +205,7 @@ class _Walk:
             return
         style_name = value(properties, "rStyle")
         italic = italic or (style_name is not None and bool(self.styles.get(style_name, Style()).italic))
+        # What the run itself says counts more than its style.
         explicit = is_on(properties, "i")
         self.content(element, italic=italic if explicit is None else explicit)
 

@@ -71,6 +71,7 @@ def read_package(archive: Archive) -> Package:
     root = archive.xml(opf)
     encrypted = frozenset(_encrypted(archive))
     items = {item.get("id"): item for item in root.iterfind("{*}manifest/{*}item")}
+    # EPUB 3 marks its table of contents in the manifest; EPUB 2 has an NCX, and may name a page of it in the guide.
     nav = next((i for i in items.values() if "nav" in (i.get("properties") or "").split()), None)
     contents = {
         archive.find(resolve(opf, unquote((r.get("href") or "").partition("#")[0])))

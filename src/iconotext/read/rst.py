@@ -395,6 +395,7 @@ def _append(node: nodes.Node, parent: Any, depth: int) -> None:
     if node.tagname == "raw":
         _raw(node, parent)
         return
+    # A picture between paragraphs becomes a paragraph of its own.
     within_text = isinstance(node.parent, nodes.TextElement | nodes.figure | nodes.reference)
     if node.tagname == "image" and not within_text:
         parent = etree.SubElement(parent, "p")

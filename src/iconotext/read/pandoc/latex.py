@@ -136,6 +136,7 @@ class _Structure:
             defining = token.start() == self.defining_until
             self.open.append(_Open("{", token.start(), token.end(), defining))
             return
+        # A formula within a group cannot go on behind its end.
         while self.open and self.open[-1].mark in ("$", "$$", "\\(", "\\[") and any(o.mark == "{" for o in self.open):
             self.never_closed(self.open.pop(), token.start())
         if not self.open or self.open[-1].mark != "{":

@@ -201,6 +201,7 @@ class _Writer:
         return at
 
     def cell(self) -> None:
+        # The paragraph so far is a cell, and so is the next one: ``close`` sets the tag back.
         self.tag = "td"
         self.close()
         self.tag = "td"

@@ -162,6 +162,7 @@ def request(
     timeout = urllib3.Timeout(connect=min(10.0, _left(deadline)), read=min(silence, _left(deadline)))
     pool: urllib3.HTTPConnectionPool
     if secure:
+        # The connection goes to the address that was checked; the certificate must be that of the name.
         pool = urllib3.HTTPSConnectionPool(ip, port, server_hostname=host, assert_hostname=host, timeout=timeout)
     else:
         pool = urllib3.HTTPConnectionPool(ip, port, timeout=timeout)
