@@ -396,7 +396,7 @@ def scene(seed=1, size=(640, 480)):
 
 
 def problems_of(pictures, **settings):
-    return [image.problem for image in inspect([Image(name, data) for name, data in pictures.items()], **settings)]
+    return problems([Image(name, data) for name, data in pictures.items()], **settings)
 
 
 def test_small_thumbnails_of_pictures_that_are_there_are_copies():

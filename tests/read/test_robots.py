@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import re
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -100,25 +98,6 @@ def test_many_lines_and_many_names_are_no_more_work_than_few():
     assert parsed.can_fetch("http://a.example/late", "iconotext")  # line 20,002
     kept = parsed._user_agents  # 10,000 names with 10,000 rules each would be a hundred million of them
     assert sorted(kept) == ["*", "-"]
-
-
-PATHS = st.text("ab*$", max_size=6).map(lambda text: "/" + text)
-
-
-@settings(deadline=None)
-@given(rules=st.lists(st.tuples(st.booleans(), PATHS), max_size=5), path=st.text("ab", max_size=6))
-def test_rules_against_regular_expressions(rules, path):
-    path = f"/{path}"
-    found = []
-    for allow, rule in rules:
-        end = rule.endswith("$")
-        body = ".*".join(re.escape(piece) for piece in rule.removesuffix("$").split("*"))
-        if re.match(body + ("$" if end else ""), path):
-            found.append((len(rule), allow))
-    longest = max((length for length, _ in found), default=0)
-    wanted = not found or any(allow for length, allow in found if length == longest)
-    text = "User-agent: *\n" + "\n".join(f"{'Allow' if allow else 'Disallow'}: {rule}" for allow, rule in rules)
-    assert allows(text, path) is wanted
 
 
 @settings(deadline=None)
