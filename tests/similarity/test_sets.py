@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from iconotext.errors import ShapeError
 from iconotext.similarity import sets
-from iconotext.similarity.sets import set_similarities
+from iconotext.similarity.sets import set_similarities, set_similarity
 from tests.support import set_similarities as oracles
 
 MATRIX = torch.tensor([[0.9, 0.8, -0.5], [0.7, 0.1, -0.3]], dtype=torch.float64)
@@ -19,10 +19,6 @@ KINDS: list[dict[str, Any]] = [
     *({"kind": "top-k", "k": k} for k in ("min", "half", 1, 2, 99)),
     *({"kind": "assignment", "k": k, "links": links} for k in ("min", "half", 2) for links in ("at-most", "exactly")),
 ]
-
-
-def set_similarity(cosines: torch.Tensor, **how: Any) -> torch.Tensor:
-    return set_similarities(cosines, [len(cosines)], [cosines.shape[1]], **how)[0, 0]
 
 
 @pytest.mark.parametrize(

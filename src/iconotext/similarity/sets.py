@@ -261,6 +261,11 @@ OWN_BLOCK = 4
 costs about as much as the few surplus similarities."""
 
 
+def set_similarity(cosines: Tensor, *, kind: SimilarityKind, k: LinkBound = "min", links: Links = "at-most") -> Tensor:
+    """Similarity of one set of sentences with one set of images, a scalar; see ``set_similarities``."""
+    return set_similarities(cosines, [len(cosines)], [cosines.shape[1]], kind=kind, k=k, links=links)[0, 0]
+
+
 def _portions(sentences: Axis, width: int) -> list[Axis]:
     """Divide the documents along the rows into portions of at most ``MAX_CELLS`` cells, or of one document."""
     ends = np.cumsum(sentences.counts) * width
