@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from datetime import datetime
 
@@ -45,9 +46,8 @@ def library(tmp_path):
 
 
 def queries(count: int, seed: int = 1) -> np.ndarray:
-    return np.stack([item.vector for item in items(count, seed=seed)]) * 0.6 + 0.4 * np.stack(
-        [item.vector for item in items(count, seed=9)]
-    )
+    near, far = (np.stack([item.vector for item in items(count, seed=number)]) for number in (seed, 9))
+    return near * 0.6 + 0.4 * far
 
 
 def unit(rows: np.ndarray) -> np.ndarray:
@@ -135,11 +135,11 @@ def test_filters_are_searched_exactly_where_few_pictures_satisfy_them(library, m
     assert {item.places[0].file.rsplit("/", 1)[0] for item in told} == {"/few's"}
 
 
-@pytest.fixture
-def dated(library, monkeypatch):
+@pytest.fixture(scope="module")
+def dated_path(tmp_path_factory):
     """Pictures of ten years in no order, a few words each, and a hundred that are the same."""
-    monkeypatch.setattr(module, "ABOVE", 500)
-    monkeypatch.setattr(store, "AMONG", 1)
+    library = create_library(tmp_path_factory.mktemp("dated") / "lib", LibrarySettings("m", "s", DIM))
+    library.insert(items(COUNT, seed=1))
     draw = np.random.default_rng(3)
     some = items(COUNT, seed=4)
     some += [replace(some[0], digest=f"same{n:03}") for n in range(100)]
@@ -154,7 +154,13 @@ def dated(library, monkeypatch):
     )
     library.tidy()
     build_index(library, unit(queries(60)))
-    return open_library(library.path)
+    return library.path
+
+
+@pytest.fixture
+def dated(dated_path, monkeypatch):
+    monkeypatch.setattr(store, "AMONG", 1)
+    return open_library(dated_path)
 
 
 def since(year: int) -> str:
@@ -202,20 +208,27 @@ def test_a_condition_finds_the_same_words_with_an_index_and_without(dated, year,
         assert len(found) == n
 
 
-@pytest.fixture
-def themed(tmp_path, monkeypatch):
-    """Two folders of pictures that have nothing in common."""
-    monkeypatch.setattr(module, "ABOVE", 1000)
-    monkeypatch.setattr(candidates, "ABOVE", 1000)
-    made = create_library(tmp_path / "themed", LibrarySettings("m", "s", DIM))
+@pytest.fixture(scope="module")
+def themed_path(tmp_path_factory):
+    """Two folders of pictures that have nothing in common; sentences are like those of the first."""
+    made = create_library(tmp_path_factory.mktemp("themed") / "lib", LibrarySettings("m", "s", DIM))
     for seed, folder, side in ((1, "/dogs", 1), (2, "/cars", -1)):
         many = items(3000, seed=seed, folder=folder)
         rows = unit(np.stack([item.vector for item in many]) + side * np.eye(DIM, dtype=np.float32)[0])
         made.insert([replace(item, vector=row) for item, row in zip(many, rows, strict=True)])
-    sentences = unit(queries(60) + np.eye(DIM, dtype=np.float32)[0])
-    index = build_index(made, sentences)
+    index = build_index(made, like_dogs())
     made.save(index=replace(index, probes=4))  # few, as in a library of many partitions
-    return open_library(made.path), sentences
+    return made.path
+
+
+def like_dogs() -> np.ndarray:
+    return unit(queries(60) + np.eye(DIM, dtype=np.float32)[0])
+
+
+@pytest.fixture
+def themed(themed_path, monkeypatch):
+    monkeypatch.setattr(candidates, "ABOVE", 1000)
+    return open_library(themed_path), like_dogs()
 
 
 def share(library, asked, n, folder=None) -> float:
@@ -248,8 +261,9 @@ def test_what_an_index_does_not_find_is_compared_exactly(themed):
     assert [near.digest for near in found] == [near.digest for near in library.nearest(sentences[0], 2900, exact=True)]
 
 
-def test_a_library_that_has_become_small_is_searched_exactly(themed):
+def test_a_library_that_has_become_small_is_searched_exactly(themed, tmp_path):
     library, sentences = themed
+    library = open_library(shutil.copytree(library.path, tmp_path / "lib"))
     names = sorted(digest for some, _ in library.vectors() for digest in some)
     library.remove(names[:5500])
     assert library.settings.index is not None
