@@ -22,11 +22,16 @@ STORY.layer.bias.data = torch.tensor([-2.0])
 
 
 @pytest.fixture
-def lib(tmp_path) -> Path:
-    """Three pictures about as green as each other, one of them bluish, one reddish."""
+def photos(tmp_path) -> Path:
+    """A bluish and a reddish picture that are about as green as each other, and a red one."""
     for name, colour in {"bluish": (0, 255, 90), "reddish": (85, 255, 0), "red": (255, 20, 0)}.items():
         paint(tmp_path / "photos" / f"{name}.png", colour)
-    update(tmp_path / "lib", tmp_path / "photos", relations=Relations())
+    return tmp_path / "photos"
+
+
+@pytest.fixture
+def lib(tmp_path, photos) -> Path:
+    update(tmp_path / "lib", photos, relations=Relations())
     return tmp_path / "lib"
 
 
@@ -74,10 +79,8 @@ def test_a_search_by_picture_knows_no_sentence_and_is_not_refined(lib):
     assert [result.score for result in results] == pytest.approx([result.similarity for result in results])
 
 
-def test_its_relations_can_be_asked_for_where_there_is_no_relation_model(tmp_path):
-    for name, colour in {"bluish": (0, 255, 90), "reddish": (85, 255, 0), "red": (255, 20, 0)}.items():
-        paint(tmp_path / "photos" / f"{name}.png", colour)
-    update(tmp_path / "lib", tmp_path / "photos")
+def test_its_relations_can_be_asked_for_where_there_is_no_relation_model(tmp_path, photos):
+    update(tmp_path / "lib", photos)
     encoder = Colours().encoder(replace(STORY, relations=("Weather",)))
     library = open_library(tmp_path / "lib")
     results = search(library, Query("green", relation="Weather"), encoder)

@@ -24,9 +24,12 @@ from tests.support.library import RELATIONS, Colours, Relations, paint, update
 FOLDERS = ["plain", "it's", 'a"b', "50%_off", "a\\b", "x') OR (1=1", "ünï 図", "--drop", "a;b"]
 
 
-def found(lib: Path, text: str | None = "green", relations: Relations | None = None, **query) -> list[str]:
-    results = search(open_library(lib), Query(text, **query), Colours().encoder(), relations)
-    return [Path(result.image).name for result in results]
+def ask(lib: Path, text: str | None = "green", relations: Relations | None = None, **query):
+    return search(open_library(lib), Query(text, **query), Colours().encoder(), relations)
+
+
+def found(*asked, **query) -> list[str]:
+    return [Path(result.image).name for result in ask(*asked, **query)]
 
 
 @pytest.fixture
@@ -65,8 +68,7 @@ def test_a_picture_counts_as_in_the_folder_of_the_document_that_shows_it_and_tha
 
     update(lib, tmp_path / "docs", link=link)
     for name in ("one", "two"):
-        query = Query("green", filters=make_filters(tmp_path / "docs" / name))
-        [result] = search(open_library(lib), query, Colours().encoder())
+        [result] = ask(lib, filters=make_filters(tmp_path / "docs" / name))
         assert (result.alt, result.places) == (name, 2)  # two documents; the file is what they show
         assert result.file == str(tmp_path / "docs" / "img" / "a.png")
 
@@ -129,7 +131,7 @@ def test_the_place_that_is_shown_is_there(tmp_path, lib):
     update(lib, tmp_path)
 
     def shown() -> tuple[str, str | None]:
-        [result] = search(open_library(lib), Query("green"), Colours().encoder())
+        [result] = ask(lib)
         return result.image, result.alt
 
     assert shown() == (str(gone / "a.png"), "A meadow")
@@ -257,8 +259,7 @@ def test_a_picture_whose_own_text_stands_in_the_relation_gains_among_those_that_
     assert found(stories, relations=Relations(), anyway=True) == ["a-plain", "b-story", "c-less", "d-unfit"]
     told = found(stories, relation="Story", relations=Relations(), anyway=True)
     assert told == ["b-story", "a-plain", "c-less", "d-unfit"]
-    query = Query("green", relation="Story", anyway=True)
-    results = search(open_library(stories), query, Colours().encoder(), Relations())
+    results = ask(stories, relations=Relations(), relation="Story", anyway=True)
     similarities = [result.similarity for result in results]
     tau = WEIGHT * float(np.std(sorted(similarities)))
     assert [result.relations["Story"] for result in results] == pytest.approx(
@@ -270,21 +271,16 @@ def test_a_picture_whose_own_text_stands_in_the_relation_gains_among_those_that_
 
 
 def test_results_tell_their_relations_even_if_none_is_wanted(stories):
-    results = search(open_library(stories), Query("green once"), Colours().encoder(), Relations())
+    results = ask(stories, "green once", Relations())
     assert {tuple(result.relations) for result in results} == {RELATIONS}
     told = {result.image: result.relations["Story"] for result in results}
     assert told["/a-plain"] == pytest.approx(sigmoid(2))
     assert told["/b-story"] == pytest.approx(sigmoid(2.5))
     assert all(result.score == pytest.approx(result.similarity, abs=1e-6) for result in results)
-    assert [r.relations for r in search(open_library(stories), Query("green", anyway=True), Colours().encoder())] == [
-        pytest.approx(expected) if expected else {}
-        for expected in (
-            {},
-            {"Visible": sigmoid(-1), "Story": sigmoid(3)},
-            {},
-            {"Visible": sigmoid(-1), "Story": sigmoid(6)},
-        )
-    ]  # without the model, what the library keeps of the pictures' own texts
+    # Without the model, what the library has of the pictures' own texts.
+    expected = [{}, {"Visible": sigmoid(-1), "Story": sigmoid(3)}, {}, {"Visible": sigmoid(-1), "Story": sigmoid(6)}]
+    without = [result.relations for result in ask(stories, anyway=True)]
+    assert without == [pytest.approx(relations) for relations in expected]
 
 
 def test_a_relation_chooses_among_more_than_are_shown(stories):
@@ -310,8 +306,7 @@ def test_relations_are_read_of_as_few_as_can_be_and_choose_as_if_read_of_all(lib
         for at_once in (1000, 1, 20):
             monkeypatch.setattr(search_module, "DETAILS_BATCH", at_once)
             read.clear()
-            query = Query("green once", relation="Story", top=top, anyway=True)
-            results.append(search(open_library(lib), query, Colours().encoder(), Relations()))
+            results.append(ask(lib, "green once", Relations(), relation="Story", top=top, anyway=True))
             assert len(results[-1]) == top
             assert sum(read) == 150 if at_once == 1000 else top <= sum(read) < (150 if top < 100 else 151)
         assert results[0] == results[1] == results[2]
@@ -325,7 +320,7 @@ def test_what_the_picture_adds_counts(lib):
 
 
 def test_json_has_the_fields_of_the_documentation(stories):
-    [result] = search(open_library(stories), Query("green", relation="Story", top=1), Colours().encoder(), Relations())
+    [result] = ask(stories, relations=Relations(), relation="Story", top=1)
     told = result.as_json()
     assert list(told)[:5] == ["image", "score", "document", "caption", "relations"]
     assert (told["image"], told["document"], told["caption"]) == ("/b-story", "/b-story.md", "b-story")
@@ -335,9 +330,8 @@ def test_json_has_the_fields_of_the_documentation(stories):
 @pytest.mark.slow
 def test_a_query_in_another_language_is_no_witness(tmp_path, lib):
     update(lib, paint(tmp_path / "photos" / "a.png", "green"), relations=Relations())
-    encoder = Colours().encoder()
     for text, told in {"The green dog and the red ball": True, "Zwei grüne Hunde spielen im Schnee": False}.items():
-        [result] = search(open_library(lib), Query(text), encoder, Relations())
+        [result] = ask(lib, text, Relations())
         assert bool(result.relations) == told
 
 

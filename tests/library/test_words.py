@@ -61,9 +61,12 @@ class Words:
         return unit(rows + 1e-3), (None,) * len(files)
 
 
+def ask(lib: Path, text: str, **query):
+    return search(open_library(lib), Query(text, **query), Words().encoder())
+
+
 def found(lib: Path, text: str, **query) -> list[str]:
-    results = search(open_library(lib), Query(text, anyway=True, **query), Words().encoder())
-    return [Path(result.image).stem for result in results]
+    return [Path(result.image).stem for result in ask(lib, text, anyway=True, **query)]
 
 
 @pytest.fixture
@@ -92,7 +95,7 @@ def test_linked_sentences_are_searched(lib):
 def test_names_of_files_are_words(tmp_path, lib, name):
     paint(tmp_path / "photos" / f"{name}.png", (5, 5, 250))
     update(lib, colours=Words())
-    [first] = search(open_library(lib), Query("the crane in the harbour", top=1, anyway=True), Words().encoder())
+    [first] = ask(lib, "the crane in the harbour", top=1, anyway=True)
     assert Path(first.image).stem == name
     assert first.match is not None
     assert first.match.words == ("crane", "harbour")
@@ -121,7 +124,7 @@ def test_words_in_a_picture_are_found_where_they_were_asked_for(tmp_path, monkey
     report = update(tmp_path / "lib", tmp_path / "signs", colours=Words(), asked={"evidence": ("caption", "ocr")})
     assert sorted(file.stem for file in asked) == ["a", "b", "c"]
     assert (report.added, report.encoded) == (0, 0)
-    best, *others = search(open_library(tmp_path / "lib"), Query("the emergency exit", anyway=True), Words().encoder())
+    best, *others = ask(tmp_path / "lib", "the emergency exit", anyway=True)
     assert (Path(best.image).stem, best.written) == ("b", "Emergency EXIT")
     assert best.match.words == ("emergency", "exit")
     assert best.as_json()["written"] == "Emergency EXIT"
@@ -140,7 +143,7 @@ def test_words_in_the_picture_of_a_document_come_with_its_links(tmp_path):
     paint(tmp_path / "a.png")
     (tmp_path / "a.md").write_text("![](a.png)\n\nWe waited.\n")
     update(tmp_path / "lib", tmp_path / "a.md", colours=Words(), link=link)
-    [found] = search(open_library(tmp_path / "lib"), Query("Gleis 7"), Words().encoder())
+    [found] = ask(tmp_path / "lib", "Gleis 7")
     assert found.written == "Gleis 7"
     assert found.match.words == ("Gleis", "7")
 
@@ -149,7 +152,7 @@ def test_where_nothing_is_said_the_picture_alone_decides(tmp_path):
     for number in range(12):
         paint(tmp_path / "photos" / f"{number:x}{number:x}a1b2c3d4.png", (20 * number, 30, 200 - 9 * number))
     update(tmp_path / "lib", tmp_path / "photos", colours=Words())
-    results = search(open_library(tmp_path / "lib"), Query("a tram", anyway=True, top=12), Words().encoder())
+    results = ask(tmp_path / "lib", "a tram", anyway=True, top=12)
     assert [result.score for result in results] == pytest.approx([result.similarity for result in results], abs=1e-5)
     similarities = [result.similarity for result in results]
     assert similarities == sorted(similarities, reverse=True)
@@ -166,14 +169,13 @@ def test_a_question_of_function_words_or_signs_is_answered(lib):
 
 
 def test_nothing_that_matches_well_is_told_by_few_places(lib):
-    library, space = open_library(lib), Words().encoder()
-    results = search(library, Query("quantum chromodynamics"), space)
+    results = ask(lib, "quantum chromodynamics")
     assert len(results) == NEAREST
     assert {result.match.level for result in results} == {"weak"}
     assert not has_good_match(results)
-    assert len(search(library, Query("quantum chromodynamics", anyway=True), space)) == 10
-    assert len(search(library, Query("quantum chromodynamics", top=1), space)) == 1
-    good = search(library, Query("the old tram"), space)
+    assert len(ask(lib, "quantum chromodynamics", anyway=True)) == 10
+    assert len(ask(lib, "quantum chromodynamics", top=1)) == 1
+    good = ask(lib, "the old tram")
     assert has_good_match(good)
     assert (good[0].match.level != "weak", good[0].match.words, len(good)) == (True, ("old", "tram"), 10)
 
@@ -184,9 +186,9 @@ def test_a_document_that_goes_takes_its_words_with_it(tmp_path, lib):
     assert found(lib, "zeppelin")[0] == "0"
     (tmp_path / "docs" / "twice.md").unlink()
     update(lib, colours=Words())
-    [first] = search(open_library(lib), Query("the old tram", top=1), Words().encoder())
+    [first] = ask(lib, "the old tram", top=1)
     assert (Path(first.image).stem, first.alt) == ("0", "The old tram")
-    results = search(open_library(lib), Query("zeppelin", anyway=True), Words().encoder())
+    results = ask(lib, "zeppelin", anyway=True)
     assert not any(result.match.words for result in results)
     [item] = open_library(lib).items([first.digest]).values()
     assert len(item.text_vectors) == 2  # the alternative text and the sentence of the document that is left
@@ -220,7 +222,7 @@ def test_only_the_cameras_time_is_told_as_the_date(tmp_path):
     plain = paint(tmp_path / "photos" / "plain.jpg", (1, 2, 3))
     os.utime(plain, (1e9, 1e9))
     update(tmp_path / "lib", tmp_path / "photos", colours=Words())
-    results = search(open_library(tmp_path / "lib"), Query("a"), Words().encoder())
+    results = ask(tmp_path / "lib", "a")
     assert {Path(r.image).stem: r.as_json()["date"] for r in results} == {"taken": "2019-08-07T06:05:04", "plain": None}
     assert found(tmp_path / "lib", "a", filters=make_filters(None, "2001", "2001")) == ["plain"]  # the file's time
 
