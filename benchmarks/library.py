@@ -313,7 +313,8 @@ def ask(folder: Path) -> dict[str, Any]:
         found[name] = _milliseconds(times)
     library.save(background=Background((0.0, 0.1), (0.0, 0.1)))
     asked = dict(zip(sentences, queries, strict=True))
-    encoder = MadeUpEncoder("made-up", queries.shape[1], lambda texts: np.stack([asked[t] for t in texts]), _none)
+    made_up = MadeUpEncoder("made-up", queries.shape[1], lambda texts: np.stack([asked[t] for t in texts]), _none)
+    encoder = cast(Encoder, made_up)
 
     def whole(sentence: str, relation: str | None = None, filters: Filters | None = None) -> None:
         query = Query(sentence, relation=relation, filters=filters or Filters(), anyway=True)
