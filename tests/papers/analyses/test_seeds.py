@@ -87,10 +87,7 @@ def test_no_difference_has_no_sign():
     same = scores([0.5, 0.7])
     found = differences({0: same, 1: same}, {0: same, 1: same})["auc"]
     assert (found.difference, found.interval, found.same_sign) == (0, (0, 0), 0)
-
-
-def test_what_is_zero_but_for_rounding_has_no_sign():
-    theirs = {s: scores([0.5, 0.5, 0.5]) for s in range(3)}
+    theirs = {s: scores([0.5] * 3) for s in range(3)}  # what is zero but for rounding
     mine = {s: scores([0.5 + shift] * 3) for s, shift in enumerate((0.225, 0.0, -0.225))}
     found = differences(mine, theirs)["auc"]
     assert (found.difference, found.same_sign) == (0, 0)

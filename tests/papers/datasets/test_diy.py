@@ -217,16 +217,6 @@ def test_documents_with_pictures_that_look_alike_are_dropped_both(tree):
     assert [row["id"] for row in build(tree, distance=0)[0]] in (["Clean"], ["Alpha", "Bravo", "Clean"])
 
 
-def test_the_same_picture_in_two_albums_is_a_duplicate(tree):
-    tree.album("Alpha", [LONG, LONG])
-    tree.album("Clean", [LONG, LONG])
-    page(tree.folder, "Bravo", [("Alpha00", LONG, "jpg"), ("Bravo01", LONG, "jpg")])
-    tree.picture("Bravo01")
-    tree.posts.append(post("pBravo", "Bravo"))
-    tree.write()
-    assert [row["id"] for row in build(tree)[0]] == ["Clean"]
-
-
 def test_each_document_says_which_picture_looks_like_which(tree):
     """Pictures are counted through all albums, also those that cannot be used."""
     tree.album("Alpha", [LONG, LONG, LONG], moving={0})

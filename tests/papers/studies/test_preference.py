@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import itertools
 import math
 
 import pytest
@@ -76,22 +75,11 @@ def test_the_smallest_effect_has_the_power_that_was_asked_for(pairs, power):
     assert quad(significant, 0, 1)[0] == pytest.approx(power, abs=1e-6)
 
 
-def test_one_pair_shows_nothing():
-    assert smallest_effect(1) is None
-    assert smallest_effect(0) is None
-
-
-def test_of_many_pairs_it_is_that_of_the_normal_distribution():
+def test_one_pair_detects_nothing_and_many_what_the_normal_distribution_does():
     from scipy.stats import norm
 
+    assert (smallest_effect(0), smallest_effect(1)) == (None, None)
     assert smallest_effect(1_000_000) == pytest.approx((norm.isf(0.025) + norm.isf(0.05)) / 1000, rel=1e-5)
-
-
-def test_more_pairs_see_smaller_effects():
-    found = [smallest_effect(n) for n in range(2, 40)]
-    assert all(more < fewer for fewer, more in itertools.pairwise(found))
-    assert smallest_effect(50, power=0.8) < smallest_effect(50, power=0.95)
-    assert smallest_effect(50, significance=0.01) > smallest_effect(50)
 
 
 def test_the_published_power_analysis_fits_452_pairs():

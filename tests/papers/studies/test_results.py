@@ -6,8 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from iconotext.errors import CorpusError, OutputError, SettingError
 from iconotext.papers.analyses.top_images import Search, best_images, check_same_pairs, chosen_queries
@@ -44,13 +42,6 @@ def test_outcomes_are_seen_from_the_first_model():
 )
 def test_majority(votes, expected):
     assert majority(votes) == expected
-
-
-@given(st.lists(st.sampled_from(OUTCOMES[:4]), max_size=7), st.randoms(use_true_random=False))
-def test_the_majority_does_not_depend_on_the_order_of_the_votes(votes, random):
-    turned = list(votes)
-    random.shuffle(turned)
-    assert majority(turned) == majority(votes)
 
 
 def judged(folder, wanted):

@@ -135,21 +135,6 @@ def test_additive_attention_is_a_row_that_the_paper_has_not():
 # The whole
 
 
-@pytest.mark.slow
-def test_the_search_names_what_is_best_on_validation(tmp_path, in_process):
-    corpus, folder = write_pairs(tmp_path), tmp_path / "out"
-    done = made("alikhani2021/search", corpus, folder, only=["chosen", "margin-0.1", "layers-2"])
-    assert not done.failed
-    table = (folder / "table.md").read_text()
-    assert "The margin and the layers of the coherence module" in table
-    ranks = {name: done.results["rows"][name]["0"]["validation"]["median_rank"] for name in done.results["rows"]}
-    chosen, smaller = ranks["margin 0.3 and one layer"], ranks["margin 0.1"]
-    assert f"margin {0.1 if smaller <= chosen else 0.3:g}; layers" in table
-    assert "words of a text" not in (folder / "sweeps.svg").read_text()
-    (layers,) = {2, 1} - {1 if ranks["2 layers"] < chosen else 2}
-    assert f"layers of the coherence module {layers}" in table
-
-
 def test_of_one_measured_value_none_is_named_best():
     scores = {name: {0: {"validation": {"median_rank": rank}}} for name, rank in (("a", 3.0), ("b", 2.0))}
     panels = {"λ_cls": [(0.1, "a"), (0.2, "b")], "words of a text": [(200, "a")]}

@@ -264,38 +264,6 @@ def test_a_seed_that_fails_is_told_and_tried_again(corpus, tmp_path, in_process)
     assert "Fewer" not in (tmp_path / "table.md").read_text()
 
 
-@pytest.mark.slow
-def test_killed_in_a_seed_it_goes_on_there(corpus, tmp_path, in_process):
-    call = {"overrides": SMALL_HESSEL, "only": ["dense"], "seeds": 2}
-
-    class Killed(Seen):
-        def epoch(self, key, row):
-            super().epoch(key, row)
-            if (key, row["epoch"]) == ("dense-seed1", 1):
-                raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        reproduce("2", corpus, tmp_path / "killed", watch=Killed(), **call)
-    watch = Seen()
-    done = reproduce("2", corpus, tmp_path / "killed", watch=watch, **call)
-    assert [what for key, what in watch.told if key == "dense-seed1"][1:] != [1, 2, None]  # not from the beginning
-    assert not [key for key, _ in watch.told if key == "dense"]
-    whole = reproduce("2", corpus, tmp_path / "whole", watch=Seen(), **call)
-    for one, other in zip(done.results["rows"][0]["seeds"], whole.results["rows"][0]["seeds"], strict=True):
-        assert one["auc"] == other["auc"]
-
-
-@pytest.mark.training
-def test_seeds_of_other_documents_are_not_averaged(corpus, tmp_path, in_process):
-    call = {"overrides": SMALL_HESSEL, "only": ["dense"]}
-    reproduce("2", corpus, tmp_path, watch=Seen(), seeds=2, **call)
-    other = write_synthetic(tmp_path / "other", 30)
-    reproduce("2", other, tmp_path / "out", watch=Seen(), **call)
-    (tmp_path / "results/dense-seed1.parquet").write_bytes((tmp_path / "out/results/dense.parquet").read_bytes())
-    with pytest.raises(CorpusError, match="different documents"):
-        reproduce("2", corpus, tmp_path, watch=Seen(), seeds=2, **call)
-
-
 # The comparisons
 
 
@@ -434,15 +402,6 @@ def test_object_detection_stands_in_table_2(corpus, tmp_path, in_process):
     assert [row["row"] for row in done.results["rows"]] == ["MulLink"]
     assert "object detection needs picture files" in done.results["notes"][0]
     assert "82.9" in (tmp_path / "table.md").read_text()
-
-
-@pytest.mark.training
-def test_the_ablation_says_which_data_set_it_is_of(corpus, tmp_path, in_process):
-    done = again("li2021/3", corpus, tmp_path, only=["gru-cnn", "transformer"])
-    text = (tmp_path / "table.md").read_text()
-    assert "The caption of the published table says SIS" in text
-    assert done.results["rows"][1]["difference"]["to"] == "1 Ours, C+I+D"
-    assert len({row["model"] for row in done.results["rows"]}) == 2
 
 
 def test_rows_are_compared_with_the_first_where_the_papers_own_model_was_not_trained():
