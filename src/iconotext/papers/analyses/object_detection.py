@@ -39,7 +39,6 @@ class ObjectDetection:
     best: Evaluation
     validation_k: int | None
     chosen: Evaluation | None
-    by_k: dict[int, Evaluation]
 
 
 def object_detection_scores(
@@ -103,7 +102,7 @@ def evaluate_object_detection(
     validated = by_k(validation)
     k = best_k(tested)
     validation_k = best_k(validated) if validated[1].defined else None
-    return ObjectDetection(k, tested[k], validation_k, None if validation_k is None else tested[validation_k], tested)
+    return ObjectDetection(k, tested[k], validation_k, None if validation_k is None else tested[validation_k])
 
 
 def encoded_classes(encoder: Encoder) -> FloatMatrix:

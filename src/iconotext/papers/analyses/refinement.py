@@ -123,7 +123,7 @@ def tune_refinement(
     differences = np.concatenate(ahead)
     settings = [_setting(Refinement(0.0, 0.0), differences, plain, plain)]
     for strength in strengths:
-
+        # Every query is refined once for each λ; a T only selects between its refined and its plain rank.
         def all_refined(
             queries: NDArray[np.intp], images: NDArray[np.intp], strength: float = strength
         ) -> NDArray[np.floating]:

@@ -174,6 +174,7 @@ def _rankings(search: Search, numbers: np.ndarray[Any, Any], attention: Attentio
     results = []
     for row, number in enumerate(numbers.tolist()):
         own_image = pairs.image_of[[number]]
+        # A text at a time: memory need not hold the similarities of all texts and images.
         rank = ranks_of(search.score(numbers[[row]], images), own_image).mean[0]
         relations: dict[str, float] = {}
         if coherence is not None:

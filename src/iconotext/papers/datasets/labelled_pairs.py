@@ -446,7 +446,6 @@ def _files(
 
 
 def _find_files(data_set: DataSet, folder: Path, names: Collection[str]) -> dict[str, Path]:
-    """Return the files in a folder, by the names of their images."""
     images, alone = FoundImages(folder), distinct_names(names)
     files = {name: images.find(name.removeprefix(data_set.scheme), by_name=name in alone) for name in names}
     return {name: file for name, file in files.items() if file is not None}

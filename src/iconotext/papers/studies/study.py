@@ -256,7 +256,7 @@ def contenders(first: Search, second: Search, chosen: Mapping[int, tuple[str, ..
 def _file(pairs: PairVectors, image: int) -> Path:
     file = pairs.pictures[image].file
     if not isinstance(file, Path):
-        raise CorpusError(f"picture {pairs.pictures[image].source}: is not a file, so nobody could be reserved it")
+        raise CorpusError(f"picture {pairs.pictures[image].source}: is not a file, so it cannot be shown to raters")
     return file
 
 

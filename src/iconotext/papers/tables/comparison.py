@@ -56,6 +56,7 @@ def check_state(folder: Path, state: dict[str, Any]) -> dict[str, Any]:
 
 def claim(folder: Path, state: dict[str, Any]) -> None:
     """Record the state of the folder; ``SettingError`` if the corpus has changed since."""
+    # All but the prepared corpus, whose difference has a message of its own.
     old = check_state(folder, {name: value for name, value in state.items() if name != "prepared"})
     if old and old["prepared"] != state["prepared"]:
         raise SettingError(

@@ -228,7 +228,6 @@ def _difficulty(measured: Sequence[Measured]) -> tuple[Grid | None, dict[str, An
 
 
 def _explained_by_seed(comparison: Comparison, scores: Sequence[Evaluation]) -> list[Difficulty]:
-    """Explain the AUC of each seed."""
     prepared = comparison.prepared
     if prepared.images is None or prepared.images.ndim != 2:
         raise CorpusError("it needs the features of an image backbone or a table of them")

@@ -273,7 +273,6 @@ def published_figures(table: PublishedTable, name: str, dataset: str | None) -> 
 def _facts(
     comparison: Comparison, row: Row, scores: Mapping[int, Results], mean: Evaluation, compared: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the entry of a line in ``results.json``."""
     first = next(iter(scores.values()))
     facts = {"row": row.name, **mean.as_dict(model=row.key, corpus=str(comparison.corpus), split="test")}
     facts |= {name: first.about[name] for name in ("k", "trained_on", "test_loss") if name in first.about}
@@ -314,7 +313,6 @@ def draw_curves(models: Iterable[tuple[str, Path]], folder: Path, caption: str) 
 
 
 def _notes(comparison: Comparison, means: Mapping[str, Evaluation], scores: Scores) -> list[str]:
-    """Return remarks for a reader of the table."""
     notes, seeds = [], comparison.seeds
     if any(mean.defined for mean in means.values()):
         mean = next(iter(means.values()))

@@ -183,12 +183,12 @@ def differences_to(scores: Scores, reference: str) -> dict[str, dict[str, Any]]:
         same queries as the other one have no differences to it.
     """
 
-    @cache
+    @cache  # the plain ranks of a row are compared with the reference and with each refinement
     def figures(name: str, seed: int, kind: str) -> NDArray[np.float64]:
         score = scores[name][seed]
         return resampled_figures(score["ranks"][kind], score["pairs"])
 
-    def compared(first: tuple[str, str], second: tuple[str, str], seeds: Sequence[int]) -> dict[str, Any]:
+    def paired(first: tuple[str, str], second: tuple[str, str], seeds: Sequence[int]) -> dict[str, Any]:
         by_seed = np.array([figures(first[0], s, first[1]) - figures(second[0], s, second[1]) for s in seeds])
         return _intervals(by_seed)
 
@@ -197,10 +197,10 @@ def differences_to(scores: Scores, reference: str) -> dict[str, dict[str, Any]]:
     for name, by_seed in scores.items():
         seeds = [seed for seed in by_seed if seed in base and _same_queries(by_seed[seed], base[seed])]
         if name != reference and seeds:
-            by_name[name] = {"to": reference, "seeds": len(seeds)} | compared((name, PLAIN), (reference, PLAIN), seeds)
+            by_name[name] = {"to": reference, "seeds": len(seeds)} | paired((name, PLAIN), (reference, PLAIN), seeds)
         kinds = [kind for kind in next(iter(by_seed.values()))["ranks"] if kind != PLAIN]
         if kinds:
-            refined = {kind: compared((name, kind), (name, PLAIN), list(by_seed)) for kind in kinds}
+            refined = {kind: paired((name, kind), (name, PLAIN), list(by_seed)) for kind in kinds}
             by_name[name] = by_name.get(name, {}) | {"refined": refined}
     return by_name
 

@@ -361,7 +361,6 @@ def _trained_on(row: Row, corpus: Path, source: Path | None) -> Path:
 
 
 def _to_do(comparison: Comparison, chosen: Sequence[Row], arrays: Arrays) -> list[tuple[str, Job]]:
-    """Return the jobs that are left for the given rows."""
     to_do = []
     for run in [run for row in chosen for run in runs_of(row, comparison.seeds)]:
         if not _is_done(run, comparison.folder, comparison.table):
