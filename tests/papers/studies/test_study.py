@@ -51,14 +51,14 @@ def test_the_same_study_has_the_same_bytes(tmp_path):
 
 def test_each_rater_has_an_order_and_sides_of_their_own_by_seed(tmp_path):
     seen = {
-        (rater, seed, again): all_judged(study(tmp_path / f"{rater}{seed}{again}", 30, seed=seed), rater)
+        (rater, seed, again): all_judged(study(tmp_path / f"{rater}{seed}{again}", 10, seed=seed), rater)
         for rater, seed, again in (("ann", 0, 0), ("ann", 0, 1), ("ann", 1, 0), ("ben", 0, 0))
     }
     ann = seen["ann", 0, 0]
     assert ann == seen["ann", 0, 1]
     for each in seen.values():
-        assert sorted(number for number, _ in each) == list(range(30))
-        assert sum(swapped for _, swapped in each) == 15  # half of the sides, for everybody
+        assert sorted(number for number, _ in each) == list(range(10))
+        assert sum(swapped for _, swapped in each) == 5  # half of the sides, for everybody
     for other in (seen["ann", 1, 0], seen["ben", 0, 0]):
         assert [number for number, _ in ann] != [number for number, _ in other]
         assert dict(ann) != dict(other)

@@ -396,14 +396,6 @@ def test_too_few_documents_for_the_regression(tmp_path, in_process, monkeypatch)
     assert "The regression is not possible here: 4 documents are too few" in (tmp_path / "out/table.md").read_text()
 
 
-@pytest.mark.slow
-def test_object_detection_stands_in_table_2(corpus, tmp_path, in_process):
-    done = again("li2021/2", corpus, tmp_path, only=["object-detection", "mullink"], dataset="Story-DII")
-    assert [row["row"] for row in done.results["rows"]] == ["MulLink"]
-    assert "object detection needs picture files" in done.results["notes"][0]
-    assert "82.9" in (tmp_path / "table.md").read_text()
-
-
 def test_rows_are_compared_with_the_first_where_the_papers_own_model_was_not_trained():
     links = ((0, 0),)
     by_row = {
