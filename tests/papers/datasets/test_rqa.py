@@ -221,22 +221,13 @@ def test_a_recipe_of_both_parts_keeps_both_documents(tmp_path):
 
 def test_missing_and_broken_files_are_named(tmp_path):
     source = files(tmp_path / "recipeqa", [recipe("cake")])
-    (source / "val.json").unlink()
-    with pytest.raises(
-        CorpusError, match=r"val.json is neither in it nor in a folder in it.*https://hucvl.github.io/recipeqa/"
-    ):
-        build(source, tmp_path / "rqa.jsonl")
-    (source / "val.json").write_text('{"version": 1, "data": [{"recipe_id": "x", ')
-    with pytest.raises(CorpusError, match=r"val.json: cut off, .*hucvl"):
-        build(source, tmp_path / "rqa.jsonl")
     (source / "val.json").write_text('{"version": 1, "recipes": []}')
     with pytest.raises(CorpusError, match=r'val.json: has no list "data"; .*hucvl'):
         build(source, tmp_path / "rqa.jsonl")
-    (source / "val.json").write_bytes(b"\xff\xfe{")
-    with pytest.raises(CorpusError, match=r"val.json: cut off, or not the JSON"):
-        build(source, tmp_path / "rqa.jsonl")
-    (source / "train.json").unlink()
-    with pytest.raises(CorpusError, match=r"train.json is neither in it nor in a folder in it"):
+    (source / "val.json").unlink()
+    with pytest.raises(
+        CorpusError, match=r"val.json is neither in it nor in a folder in it.*hucvl.github.io/recipeqa/"
+    ):
         build(source, tmp_path / "rqa.jsonl")
 
 

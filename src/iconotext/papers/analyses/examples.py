@@ -125,7 +125,7 @@ def representative(evaluation: Evaluation, count: int) -> list[DocumentScores]:
 
 def shown_documents(identifiers: Sequence[str], documents: Iterable[Document]) -> list[Document]:
     """Find the documents with these ids, in order; ``CorpusError`` if one is missing."""
-    by_id = {d.id: d for d in documents if d.id in set(identifiers)}
+    by_id = {d.id: d for d in documents if d.id in identifiers}
     missing = [identifier for identifier in identifiers if identifier not in by_id]
     if missing:
         raise CorpusError(f"there is no document {missing[0]!r} in the corpus, or in this split")
