@@ -37,43 +37,47 @@ def differences(table, key, overrides=(), *, width=None, seeds=1, dataset=None):
     return differing(row, published, rows[-1].recipe, width=width, seeds=seeds)
 
 
-def test_the_default_says_that_its_inputs_are_not_the_papers():
-    assert differences("2", "dense") == [
-        "image features efficientnet-lite0 (DenseNet169)", "word vectors random (GoogleNews word2vec)",
-    ]  # fmt: skip
-    assert differences("2", "random") == []
-    assert differences("2", "object-detection", ["text.word_vectors=glove.txt"]) == [
-        "image features efficientnet-lite0 (DenseNet169)", "word vectors glove.txt (GoogleNews word2vec)",
-    ]  # fmt: skip
+PICTURES = "image features efficientnet-lite0 (DenseNet169)"
+SENTENCES = ["features.text=minilm", "text.kind=projection"]
+REGIONS = ["features.image=regions.tsv", "text.word_vectors=GoogleNews.bin"]
 
 
-def test_object_detection_sees_with_a_classifier_and_reads_with_vectors_that_mean_something():
-    assert differences("2", "object-detection", ["features.image=features.npy"], width=1664) == [
-        "image features efficientnet-lite0 (DenseNet169)", "word vectors of a text backbone (GoogleNews word2vec)",
-    ]  # fmt: skip
+@pytest.mark.parametrize(
+    ("table", "key", "overrides", "more", "lines"),
+    [
+        ("2", "random", [], {}, []),
+        ("2", "dense", [], {}, [PICTURES, "word vectors random (GoogleNews word2vec)"]),
+        # The paper's own inputs are no difference, by their names or by the length of their vectors.
+        ("3", "dense", INPUTS, {"width": 1664}, []),
+        ("3", "dense", INPUTS, {"width": 16}, ["image features features.npy, 16 numbers (DenseNet169)"]),
+        ("li2021/2", "transformer", REGIONS, {"width": 2048, "dataset": "Story-DII"}, []),
+        # Object detection sees with a classifier, which a table has not, and reads with vectors that mean something.
+        ("2", "object-detection", ["features.image=features.npy"], {"width": 1664},
+         [PICTURES, "word vectors of a text backbone (GoogleNews word2vec)"]),
+        ("2", "object-detection", ["text.word_vectors=glove.txt"], {},
+         [PICTURES, "word vectors glove.txt (GoogleNews word2vec)"]),
+        ("2", "object-detection", [*SENTENCES, "features.image=densenet169.npy"], {"width": 1664},
+         [PICTURES, "word vectors of minilm (GoogleNews word2vec)"]),
+        # Settings are compared with the paper and, where it is silent, with the recipe.
+        ("2", "dense", [*INPUTS, "dim=8", "training.epochs=2", "text.dropout_at=input"], {"width": 1664, "seeds": 3},
+         ["dim 8 (1024, §4)", "text.dropout_at input (output by the recipe)", "training.epochs 2 (50, §4)",
+          "3 seeds (number not mentioned)"]),
+        ("2", "dense", [*SENTENCES, "text.rescale=true", INPUTS[0]], {"width": 1664},
+         ["features.text minilm (words, §3.1)", "text.kind projection (gru, §3.1)",
+          "text.rescale yes (no by the recipe)"]),
+        ("S1", "dense", [*INPUTS, "training.batch=11"], {"width": 1664}, ["training.batch 11 (21)"]),
+    ],
+)  # fmt: skip
+def test_differences_of_a_row_from_the_paper(table, key, overrides, more, lines):
+    assert differences(table, key, overrides, **more) == lines
 
 
-def test_the_papers_own_inputs_are_no_difference():
-    assert differences("3", "dense", INPUTS, width=1664) == []
-    assert differences("3", "dense", INPUTS, width=16) == ["image features features.npy, 16 numbers (DenseNet169)"]
-
-
-def test_settings_are_compared_with_the_paper_and_where_it_is_silent_with_the_recipe():
-    said = differences(
-        "2", "dense", [*INPUTS, "dim=8", "training.epochs=2", "text.dropout_at=input"], width=1664, seeds=3
-    )
-    assert said == ["dim 8 (1024, §4)", "text.dropout_at input (output by the recipe)", "training.epochs 2 (50, §4)",
-                    "3 seeds (number not mentioned)"]  # fmt: skip
+def test_how_often_a_paper_trained_is_compared_with_the_seeds():
     assert "3 seeds (three tests, appendix A)" in differences("alikhani2021/5", "cmca", seeds=3)
-    other = ["features.text=minilm", "text.kind=projection", "text.rescale=true"]
-    said = differences("2", "dense", [*other, INPUTS[0]], width=1664)
-    assert said == ["features.text minilm (words, §3.1)", "text.kind projection (gru, §3.1)",
-                    "text.rescale yes (no by the recipe)"]  # fmt: skip
-    assert differences("S1", "dense", [*INPUTS, "training.batch=11"], width=1664) == ["training.batch 11 (21)"]
 
 
 def test_a_row_that_would_be_the_same_as_another_one_is_an_error():
-    key, kinds = "assignment-sentence-gru", ["features.text=minilm", "text.kind=projection"]
+    key, kinds = "assignment-sentence-gru", SENTENCES
     (row,) = chosen_rows(table_rows(find_table("3"), extra=[key]), [key])
     assert row.recipe.text.sentence_gru
     rows = table_rows(find_table("3"), kinds, extra=[key])
@@ -84,10 +88,8 @@ def test_a_row_that_would_be_the_same_as_another_one_is_an_error():
         chosen_rows(table_rows(find_table("alikhani2021/fig8"), kinds), [])
 
 
-def test_a_file_of_regions_is_the_papers_only_with_vectors_of_its_length():
-    inputs = ["features.image=regions.tsv", "text.word_vectors=GoogleNews.bin"]
-    assert differences("li2021/2", "transformer", inputs, width=2048, dataset="Story-DII") == []
-    (line,) = differences("li2021/2", "transformer", inputs, width=256, dataset="Story-DII")
+def test_regions_with_vectors_of_another_length_are_not_the_papers():
+    (line,) = differences("li2021/2", "transformer", REGIONS, width=256, dataset="Story-DII")
     assert line.startswith("image features regions.tsv, 256 numbers (36 regions")
 
 
@@ -101,11 +103,10 @@ def test_models_are_compared_with_hard_negatives_where_a_table_has_both_kinds():
 
 
 def test_a_transferred_model_learns_as_the_data_set_that_it_learns_on_asks_for():
-    regions = ["features.image=regions.tsv", "text.word_vectors=GoogleNews.bin"]
-    said = differences("li2021/4", "supervised-transformer", [*regions, "training.learning_rate=5e-5"])
+    said = differences("li2021/4", "supervised-transformer", [*REGIONS, "training.learning_rate=5e-5"])
     assert said[0] == "training.learning_rate 5e-05 (1e-05)"
     source = SimpleNamespace(images=None, documents=lambda split: [])
-    both = table_rows(find_table("li2021/4"), regions)
+    both = table_rows(find_table("li2021/4"), REGIONS)
     for name, told in (("flickr8k.jsonl", ["learned from flickr8k.jsonl (MSCOCO)"]), ("MSCOCO.jsonl", [])):
         of = Comparison(find_table("li2021/4"), both, Path("a.jsonl"), source, Path(), source=Path(name)).differing()
         assert of["1 Transfer"][:-1] == told
@@ -278,12 +279,6 @@ def test_another_value_than_a_stated_one_names_the_papers_and_its_place():
             line = next((line for line in lines if line.startswith(f"{key} ")), f"{key} of {row.name} is no difference")
             assert f" ({value:g}" in line, line
             assert "by the recipe" not in line, line
-
-
-def test_object_detection_names_its_word_vectors_on_a_sentence_encoder_too():
-    overrides = ["features.text=minilm", "text.kind=projection", "features.image=densenet169.npy"]
-    found = differences("2", "object-detection", overrides, width=1664)
-    assert "word vectors of minilm (GoogleNews word2vec)" in found
 
 
 def test_what_the_papers_say_are_keys_of_recipes():
