@@ -285,7 +285,7 @@ class Jobs:
     async def view_by(self, entry: Entry, chosen: Mapping[str, object]) -> str:
         """The reading view of a document with other settings; errors as for ``current_file``."""
         collection = self._collection_of(entry)
-        future = self.pool.submit(learn.view_by, self.settings.max_seconds, self._task(collection, entry), chosen)
+        future = self.pool.submit(work.view_by, self.settings.max_seconds, self._task(collection, entry), chosen)
         return await asyncio.wrap_future(future)
 
     def _collection_of(self, entry: Entry) -> Collection:

@@ -8,17 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from iconotext.evidence.gather import EncodedText
-from iconotext.linker import HABIT_DOCUMENTS, Linker
-from iconotext.plain_text import json_text
+from iconotext.linker import HABIT_DOCUMENTS
 from iconotext.run import habits_of
 from iconotext.serve import work
-from iconotext.serve.results import REVIEW, StoredEvidence, stored_evidence, view
-from iconotext.serve.sources import read_place
-from iconotext.serve.work import Task, linker
-from iconotext.system.files import write_text
+from iconotext.serve.results import StoredEvidence, stored_evidence
+from iconotext.serve.work import linker
 
 if TYPE_CHECKING:
     from iconotext.evidence.habit import Habit, Judged
@@ -47,19 +44,6 @@ class Learned:
     habits: str
     habit: str | None
     documents: Mapping[int, tuple[int, tuple[work.PictureRow, ...]]]
-
-
-def view_by(task: Task, chosen: Mapping[str, Any]) -> str:
-    """The reading view of a linked document with other settings, not written to disk.
-
-    Args:
-        chosen: Settings of ``LinkSettings``, by name.
-    """
-    reader = linker("reading")
-    other = Linker(reader.encoder, reader.settings.model_copy(update=dict(chosen)))
-    other.relation_model = reader.relation_model  # loaded only once
-    linked = task.linked(other, work.evidence_of(read_place(task.place)))
-    return view(linked, task, other.settings, changed=True)
 
 
 def learn(documents: Sequence[Judgeable], before: str) -> Learned:
@@ -91,10 +75,4 @@ def _linked(
         return None
     links = linker("weighing").link_evidence(evidence, habits).links
     count = sum(link.image not in document.judged for link in links) + sum(map(len, document.judged.values()))
-    candidates = linker("candidates").link_evidence(evidence, habits)
-    likeliest = work.by_image(candidates)
-    file = Path(document.folder) / REVIEW
-    text = json_text(work.review_of(candidates, likeliest, document.pictures)) + "\n"
-    if not file.is_file() or file.read_text(encoding="utf-8") != text:
-        write_text(file, text, force=True)
-    return count, tuple(work.picture_row(stored.document, number, likeliest) for number in sorted(document.pictures))
+    return count, work.write_review(evidence, habits, document.pictures, Path(document.folder))

@@ -64,7 +64,7 @@ def write_view(linked: LinkedDocument, task: Task, settings: LinkSettings) -> No
     """Write the reading view of a linked document, its JSON, and their stamp."""
     from iconotext.report.as_json import json_object
 
-    page, home = view(linked, task, settings, changed=False), Path(task.folder)
+    page, home = reading_view(linked, task, settings, changed=False), Path(task.folder)
     data = json_object(linked) | {"source": task.place.relative}  # without the folders of this machine
     (home / STAMP).unlink(missing_ok=True)  # first: if the server is killed now, both files are made again
     write_text(home / PAGE, page, force=True)
@@ -72,7 +72,7 @@ def write_view(linked: LinkedDocument, task: Task, settings: LinkSettings) -> No
     write_text(home / STAMP, task.stamp, force=True)
 
 
-def view(linked: LinkedDocument, task: Task, settings: LinkSettings, *, changed: bool) -> str:
+def reading_view(linked: LinkedDocument, task: Task, settings: LinkSettings, *, changed: bool) -> str:
     """The reading view, with a form for its settings; ``changed``: whether they differ from the default ones."""
     from iconotext.report.reading_page import reading_page
 

@@ -23,7 +23,7 @@ from iconotext.read import Failure
 from iconotext.read.address import REMOTE
 from iconotext.read.format import formats_in_words
 from iconotext.serve.alt_text_work import keys_to_describe, to_describe
-from iconotext.serve.results import ALT_TEXT, REVIEW, embed_in, store_evidence, write_view
+from iconotext.serve.results import ALT_TEXT, REVIEW, embed_in, reading_view, store_evidence, write_view
 from iconotext.serve.sources import File, Place, digest, documents_in, read_files, read_place
 from iconotext.serve.verdicts import CANDIDATES, Answer, doubts
 from iconotext.system.files import write_text
@@ -181,10 +181,8 @@ def link(task: Task) -> LinkResult:
     write_view(reading, task, reader.settings)
     described = to_describe(reading, task.place, read.sha256, embedded)
     write_text(home / ALT_TEXT, json_text(described) + "\n", force=True)
-    candidates = linker("candidates").link_evidence(evidence, task.habits_with_answers(document))
-    likeliest = by_image(candidates)
     visible = [number for number, picture in embedded.items() if picture.uri is not None]
-    write_text(home / REVIEW, json_text(review_of(candidates, likeliest, visible)) + "\n", force=True)
+    pictures = write_review(evidence, task.habits_with_answers(document), visible, home)
     missing = [
         image
         for image in evidence.document.images
@@ -198,7 +196,6 @@ def link(task: Task) -> LinkResult:
         "links": len(reading.links),
         "missing": len(missing) + len(embedded) - len(visible),
     }
-    pictures = tuple(picture_row(candidates.document, number, likeliest) for number in visible)
     return LinkResult(columns, pictures, keys_to_describe(described), read.files)
 
 
@@ -209,6 +206,18 @@ def view(task: Task) -> str:
     return digest(document)
 
 
+def view_by(task: Task, chosen: Mapping[str, Any]) -> str:
+    """The reading view of a linked document with other settings, not written to disk.
+
+    Args:
+        chosen: Settings of ``LinkSettings``, by name.
+    """
+    reader = linker("reading")
+    other = Linker(reader.encoder, reader.settings.model_copy(update=dict(chosen)))
+    other.relation_model = reader.relation_model  # loaded only once
+    return reading_view(task.linked(other, evidence_of(read_place(task.place))), task, other.settings, changed=True)
+
+
 _last: list[tuple[Document, DocumentEvidence]] = []
 
 
@@ -217,13 +226,6 @@ def evidence_of(document: Document) -> DocumentEvidence:
     if not _last or _last[0][0] is not document:
         _last[:] = [(document, linker("reading").gather(document))]
     return _last[0][1]
-
-
-def picture_row(document: Document, number: int, likeliest: Mapping[int, list[Link]]) -> PictureRow:
-    """The values by which the review orders a picture."""
-    links = likeliest.get(number, [])
-    best, confidence = (links[0].sentence, links[0].confidence) if links else (None, 0.0)
-    return number, best, confidence, *doubts(document, number, links)
 
 
 def as_judged(linked: LinkedDocument, answers: Answers) -> LinkedDocument:
@@ -243,20 +245,24 @@ def as_judged(linked: LinkedDocument, answers: Answers) -> LinkedDocument:
     return replace(linked, links=tuple(ordered), notes=(*linked.notes, note), chosen=chosen)
 
 
-def by_image(linked: LinkedDocument) -> dict[int, list[Link]]:
-    """The links of each picture, by descending confidence."""
-    links: dict[int, list[Link]] = {}
-    for link in sorted(linked.links, key=lambda link: (-link.confidence, link.sentence)):
-        links.setdefault(link.image, []).append(link)
-    return links
+def write_review(
+    evidence: DocumentEvidence, habits: Mapping[str, Habit], pictures: Collection[int], home: Path
+) -> tuple[PictureRow, ...]:
+    """Write the data of a document for the review page, unless its file has them; return its pictures.
 
-
-def review_of(linked: LinkedDocument, likeliest: Mapping[int, list[Link]], pictures: Collection[int]) -> dict[str, Any]:
-    """The data of a document for the review page."""
+    Args:
+        pictures: Numbers of the pictures that can be judged.
+        home: The folder of the document's results.
+    """
     from iconotext.report.flow import title
 
+    linked = linker("candidates").link_evidence(evidence, habits)
     document = linked.document
-    return {
+    likeliest: dict[int, list[Link]] = {number: [] for number in sorted(pictures)}
+    for candidate in sorted(linked.links, key=lambda each: (-each.confidence, each.sentence)):
+        if candidate.image in likeliest:
+            likeliest[candidate.image].append(candidate)
+    review = {
         "title": title(document),
         "digest": digest(document),
         "language": document.language,
@@ -266,8 +272,16 @@ def review_of(linked: LinkedDocument, likeliest: Mapping[int, list[Link]], pictu
                 "caption": document.images[number].caption,
                 "alt": document.images[number].alt,
                 "position": document.images[number].position,
-                "candidates": [[link.sentence, round(link.confidence, 2)] for link in likeliest.get(number, [])],
+                "candidates": [[candidate.sentence, round(candidate.confidence, 2)] for candidate in candidates],
             }
-            for number in sorted(pictures)
+            for number, candidates in likeliest.items()
         },
     }
+    file, text = home / REVIEW, json_text(review) + "\n"
+    if not file.is_file() or file.read_text(encoding="utf-8") != text:
+        write_text(file, text, force=True)
+    rows: list[PictureRow] = []
+    for number, candidates in likeliest.items():
+        best, confidence = (candidates[0].sentence, candidates[0].confidence) if candidates else (None, 0.0)
+        rows.append((number, best, confidence, *doubts(document, number, candidates)))
+    return tuple(rows)
