@@ -68,7 +68,8 @@ def stats(
                 values += [{"published": name, **asdict(sizes)} for name, sizes in TABLE_1.items()]
             say_json(values)
             return
-        show([_sizes_grid(by_name), *([_published_grid()] if published else []), *_relations_grids(by_name)])
+        sizes = Grid("", HEADER, [[name, *_cells(numbers)] for name, numbers in by_name.items()])
+        show([sizes, *([_published_grid()] if published else []), *_relations_grids(by_name)])
         for path, numbers in zip(paths, counts, strict=True):
             if numbers.unknown:
                 documents = counted(numbers.documents, "document")
@@ -82,11 +83,6 @@ def _names(paths: Sequence[Path]) -> list[str]:
         if len(set(names)) == len(names) and all(names):
             return names
     return [str(path) for path in paths]
-
-
-def _sizes_grid(by_name: dict[str, CorpusStats]) -> Grid:
-    """A row for each corpus, in the form of the paper's Table 1."""
-    return Grid("", HEADER, [[name, *_cells(numbers)] for name, numbers in by_name.items()])
 
 
 def _cells(numbers: CorpusStats) -> tuple[str, ...]:

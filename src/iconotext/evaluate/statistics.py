@@ -121,7 +121,7 @@ _RANKED_EXACTLY = 50
 _SIGNS_AT_ONCE = 4_000_000
 
 
-def permutation_p(differences: NDArray[np.float64], *, permutations: int = PERMUTATIONS, seed: int = 0) -> float:
+def permutation_p(differences: NDArray[np.float64], *, seed: int = 0) -> float:
     """Two-sided p value of the paired permutation test: the two models of a document change places at random.
 
     Args:
@@ -134,7 +134,7 @@ def permutation_p(differences: NDArray[np.float64], *, permutations: int = PERMU
     observed = abs(differences.sum())
     slack = 1e-12 * max(1.0, float(np.abs(differences).sum()))  # sums that differ by rounding are equal
     exact = len(differences) <= _EXACT
-    sign_flips = _all_signs(len(differences)) if exact else _random_signs(len(differences), permutations, seed)
+    sign_flips = _all_signs(len(differences)) if exact else _random_signs(len(differences), seed)
     as_far = total = 0
     for signs in sign_flips:
         as_far += int((np.abs(signs @ differences) >= observed - slack).sum())
@@ -165,9 +165,9 @@ def _all_signs(documents: int) -> Iterator[NDArray[np.float64]]:
     yield np.where(bits, 1.0, -1.0)
 
 
-def _random_signs(documents: int, permutations: int, seed: int) -> Iterator[NDArray[np.float64]]:
+def _random_signs(documents: int, seed: int) -> Iterator[NDArray[np.float64]]:
     random = np.random.default_rng(seed)
     rows = max(1, _SIGNS_AT_ONCE // documents)
-    for start in range(0, permutations, rows):
-        swap = random.integers(0, 2, (min(rows, permutations - start), documents))
+    for start in range(0, PERMUTATIONS, rows):
+        swap = random.integers(0, 2, (min(rows, PERMUTATIONS - start), documents))
         yield np.where(swap, 1.0, -1.0)

@@ -47,9 +47,7 @@ ROWS = (".json", ".jsonl")
 _CHUNK, _CONTEXT = TypeAdapter(Chunk), TypeAdapter(Context)
 
 
-def pictures_of(
-    pictures: Iterable[Given], link: LinkAll, reading: ReadSettings | None = None, near: Path | None = None
-) -> list[Image]:
+def pictures_of(pictures: Iterable[Given], link: LinkAll, reading: ReadSettings | None = None) -> list[Image]:
     """Return the images of everything given, in order, without icons and repeats.
 
     Args:
