@@ -136,7 +136,8 @@ class BuildReport:
         """Return the report as a JSON object; the dropped items are in a separate file."""
         return {
             "builder": self.builder,
-            "settings": self.settings,
+            # Not pydantic's JSON, which has 0.0 where a setting is 0.
+            "settings": json.loads(json.dumps(self.settings, default=str)),
             "sources": self.sources,
             "counts": [count.as_json() for count in self.counts],
             "dropped": dict(self.dropped),
@@ -337,8 +338,7 @@ def build_corpus(
         SettingError: There are no workers.
     """
     _check(settings, output, workers, force=force)
-    values = settings.model_dump(mode="json", exclude={"source"})
-    report = BuildReport(builder, values, [str(path) for path in settings.sources()])
+    report = BuildReport(builder, settings.model_dump(exclude={"source"}), [str(path) for path in settings.sources()])
     with reporting_full_disk(output), work_folder(output) as work:
         build = Build(output, work, workers or os.cpu_count() or 1, report, watcher, force)
         staged = work / f"finished{output.suffix}"
