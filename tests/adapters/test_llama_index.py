@@ -108,3 +108,6 @@ def test_an_answer_gets_the_pictures_of_its_nodes(article):
     assert [placed.document.images[each.image].source for each in placed.links] == ["two.png"]
     assert [placed.document.sentences[each.sentence].text for each in placed.links] == ["On the roof sleeps a cat."]
     assert place(response, linker).document.images == ()
+    foreign = Response("A cat.", [NodeWithScore(node=ImageNode(id_="x", image_path="cat.png"))])
+    with pytest.raises(DocumentError, match="node x: no image node of PictureNodeParser: its metadata has no 'source'"):
+        place(foreign, linker)

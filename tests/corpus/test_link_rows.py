@@ -248,6 +248,13 @@ def test_what_cannot_be_asked_for():
         link_rows("rows")
     with pytest.raises(CorpusError, match="not a folder"):
         link_rows(ROWS, pictures=Path("nowhere"))
+    with pytest.raises(CorpusError, match="rows with the columns : to be linked"):
+        link_rows([{}])
+
+
+def test_a_batch_without_rows_stays_as_it_is():
+    assert link_rows([]) == []
+    assert link_rows({}) == {}
 
 
 def test_rows_have_the_first_schema_that_fits():

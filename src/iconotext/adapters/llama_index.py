@@ -125,6 +125,9 @@ def place(
 
     Returns:
         As ``Linker.place``; ``iconotext.place.output.markdown`` writes it.
+
+    Raises:
+        DocumentError: An image node is not one of ``nodes``.
     """
     by_id: dict[str, BaseNode] = {}
     for scored in response.source_nodes:
@@ -140,14 +143,18 @@ def place(
 def _image(node: ImageNode) -> Image:
     metadata = node.metadata
     file = Path(node.image_path) if node.image_path else b64decode(node.image) if node.image else None
-    return Image(
-        source=metadata["source"],
-        file=file,
-        alt=metadata["alt"],
-        caption=metadata["caption"],
-        problem=metadata["problem"],
-        context=tuple(LinkedSentence(text, confidence) for text, confidence in parse_json(metadata["linked"])),
-    )
+    try:
+        return Image(
+            source=metadata["source"],
+            file=file,
+            alt=metadata["alt"],
+            caption=metadata["caption"],
+            problem=metadata["problem"],
+            context=tuple(LinkedSentence(text, confidence) for text, confidence in parse_json(metadata["linked"])),
+        )
+    except KeyError as error:
+        message = f"node {node.node_id}: no image node of PictureNodeParser: its metadata has no {error}"
+        raise DocumentError(message) from error
 
 
 class PictureNodeParser(NodeParser):

@@ -1,8 +1,6 @@
 """Conversion of a corpus: to another format, with its links and the features of its images, or to shards.
 
-``convert_corpus`` writes another format; ``linked_corpus`` replaces the links with a model's first. ``write_shards``
-writes tables with the pictures in their rows. ``table_path``, ``region_path``
-and ``own_features`` locate files of features for training and linking.
+``table_path``, ``region_path`` and ``own_features`` locate files of features for training and linking.
 """
 
 from __future__ import annotations

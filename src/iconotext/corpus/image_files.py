@@ -1,8 +1,4 @@
-"""The images of a corpus: where each one is (file, tar, table of features, web, nowhere), and which are the same.
-
-``ImageFiles`` locates an image by its name in the corpus, ``ShardPictures`` by its name in a shard. ``ImageKeys``
-gives images with equal bytes equal keys.
-"""
+"""The images of a corpus: where each one is (file, tar, table of features, web, nowhere), and which are the same."""
 
 from __future__ import annotations
 

@@ -58,6 +58,8 @@ def link_rows(
         FeatureError: There is no such model.
         TypeError: The batch is something else.
     """
+    if isinstance(batch, Sequence | Mapping) and not batch:
+        return batch  # without rows, a list has no columns by which to recognise its schema
     schema = schema_of(_columns(batch))
     rows = _rows(batch, schema)
     linker, finder = _loaded(model, settings or LinkSettings(), None if pictures is None else os.fspath(pictures))

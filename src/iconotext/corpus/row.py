@@ -1,7 +1,4 @@
-"""A row of a corpus: one document in the form common to all formats, and the checks of all its columns.
-
-``parse_row`` checks the columns, ``document_of`` makes a document of a row, and ``row_of`` a row of a document.
-"""
+"""A row of a corpus: one document in the form common to all formats, and the checks of all its columns."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Results of shards: their manifests, the setup that all results of a folder share, and results as input.
-
-``is_done`` finds the manifest of a finished shard, ``write_manifest`` marks a shard as done, ``begin`` checks the
-setup, and ``sum_manifests`` sums many manifests. ``find_result`` recognises a result, and ``linked_documents_of`` reads
-it with its shard.
-"""
+"""Results of shards: their manifests, the setup that all results of a folder share, and results as input."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """Shards: find them with the tars beside them, and read their documents with pictures.
 
-``find_shards`` lists shards, ``shard_documents`` reads one, and ``Counts`` counts its rows and pictures;
-``corpus_files``, ``rows_of`` and ``documents_of`` read a folder of shards as one corpus.
 ``corpus.convert`` writes shards.
 """
 

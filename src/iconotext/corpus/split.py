@@ -1,8 +1,4 @@
-"""Division of a corpus into train, validation and test that share no picture, not even through other documents.
-
-``assign_splits`` divides documents, ``share_out`` only those without a split; ``connected`` groups items that share
-keys.
-"""
+"""Division of a corpus into train, validation and test that share no picture, not even through other documents."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Statistics of a corpus: the counts in Table 1 of Hessel 2019 and Tables 1 and 2 of Alikhani 2021, and histograms.
-
-``row_stats`` counts a corpus, ``TABLE_1`` and ``PUBLISHED`` are the published sizes, ``bins`` makes a histogram.
-"""
+"""Statistics of a corpus: the counts in Table 1 of Hessel 2019 and Tables 1 and 2 of Alikhani 2021, and histograms."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Near-duplicate pictures across shards: a table of hashes for each shard, then one table of duplicates.
-
-``find_duplicates`` makes both.
-"""
+"""Near-duplicate pictures across shards: a table of hashes for each shard, then one table of duplicates."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Engines: the loop that gives shards to workers and tries failed ones again, and the engine of local processes.
-
-``worked`` is the loop, ``Engine`` the protocol of a set of workers, ``Processes`` its local implementation.
-"""
+"""Engines: the loop that gives shards to workers and tries failed ones again, and the engine of local processes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Runs over many shards: find shards without an up-to-date result, make the results, and sum up the manifests.
-
-``link_shards`` links shards; ``run_shards`` is the run that features and duplicates share with it.
-"""
+"""Runs over many shards: find shards without an up-to-date result, make the results, and sum up the manifests."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Documents made from photographs with captions, by the rules of Hessel 2019 (supplement §1).
-
-``documents`` is the builder. ``deal`` divides the photographs into groups, and ``documents_of`` makes the documents of
-the groups, with distractor captions.
-"""
+"""Documents made from photographs with captions, by the rules of Hessel 2019 (supplement §1)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """Fetching the images of a data set into a folder: politely, from many hosts in parallel, each image once.
 
-``fetch_images`` fetches, ``fetched_file`` finds the file of an address. An image's file has the SHA-256 of its address
-as its name. ``fetched.jsonl`` in the folder, the ledger, has a line with the outcome for every address, written as soon
-as it is known. A later run does not fetch existing images, and does not ask again for images that are gone for good. It
-tries again if a server did not answer.
+An image's file has the SHA-256 of its address as its name. ``fetched.jsonl`` in the folder, the ledger, has a line with
+the outcome for every address, written as soon as it is known. A later run does not fetch existing images, and does not
+ask again for images that are gone for good. It tries again if a server did not answer.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""The image files of a data set: found by name or web address, and checked once, with results stored on disk.
-
-``FoundImages`` indexes a folder, ``ImageFolders`` searches folders without an index, and ``NamedImages`` finds and
-checks the images that a data set names. A build that was stopped need not decode them again.
-"""
+"""The image files of a data set: found by name or web address, and checked once, with results stored on disk."""
 
 from __future__ import annotations
 

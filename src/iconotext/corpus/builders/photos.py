@@ -1,8 +1,4 @@
-"""Photographs with captions: our files of JSON lines, the annotations of MSCOCO, and the checks of the images.
-
-``caption_photos`` reads a source in either format, ``read_photos`` our own, and ``usable_photos`` drops photographs
-that cannot be used.
-"""
+"""Photographs with captions: our files of JSON lines, the annotations of MSCOCO, and the checks of the images."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Interleaved documents: texts and pictures in one reading order, as OBELICS, MINT-1T and other data sets hold them.
-
-``Page`` makes the columns of a row out of them; ``mint_row`` reads a document of MINT-1T.
-"""
+"""Interleaved documents: texts and pictures in one reading order, as OBELICS, MINT-1T and other data sets hold them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """JSON lines, plain or compressed: our own corpus format, and the lines of other formats.
 
-``json_lines`` yields values, ``jsonl_parts`` and ``write_jsonl`` read and write a corpus. Each line is parsed
-separately, so a bad line does not affect the next.
+Each line is parsed separately, so a bad line does not affect the next.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Large JSON objects of arrays, as data sets are published, read with one element in memory at a time.
-
-``source_entries`` reads the lists of a file, ``lists`` those of an open stream.
-"""
+"""Large JSON objects of arrays, as data sets are published, read with one element in memory at a time."""
 
 from __future__ import annotations
 
