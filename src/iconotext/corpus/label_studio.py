@@ -206,10 +206,7 @@ def annotated_row(value: object, place: str, drop: Drop) -> tuple[Row, dict[int,
     except ValidationError as error:
         problem = problems_of(error, place)[0]
         raise CorpusError(f"{problem}; a task that `iconotext link --to label-studio` wrote is needed") from error
-    record = parse_row(task.data.iconotext.row, place)
-    if record.row is None or record.problems:
-        raise CorpusError(str(record.problems[0]))
-    row, numbers = record.row, task.data.iconotext.pictures
+    row, numbers = parse_row(task.data.iconotext.row, place).usable_row(), task.data.iconotext.pictures
     if len(numbers) != len(task.data.pictures) or any(number >= len(row.images) for number in numbers):
         raise CorpusError(f"{place}, field data.iconotext.pictures: does not fit the pictures of the task")
     annotations = [annotation for annotation in task.annotations if not annotation.was_cancelled]

@@ -90,6 +90,12 @@ class Record:
     files: tuple[bytes | None, ...] = field(default=(), repr=False)
     number: int = 0
 
+    def usable_row(self, file: Path | None = None) -> Row:
+        """Return the row; ``CorpusError``, with the name of the file, if it has problems."""
+        if self.problems or self.row is None:
+            raise CorpusError(str(self.problems[0]) if file is None else f"{file}, {self.problems[0]}")
+        return self.row
+
 
 Part = Callable[[], Iterator[Record]]
 """Reads some consecutive rows of a corpus. It can be sent to another process, and called repeatedly."""
@@ -285,10 +291,7 @@ def row_of(document: Document, folder: Path) -> Row:
         "relations": document.meta.get("relations"),
         "meta": _meta(document),
     }
-    record = parse_row(values, f"document {document.id!r}")
-    if record.problems or record.row is None:
-        raise CorpusError(str(record.problems[0]))
-    return record.row
+    return parse_row(values, f"document {document.id!r}").usable_row()
 
 
 def written_source(image: Image, folder: Path) -> str:

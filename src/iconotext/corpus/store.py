@@ -202,9 +202,7 @@ def read_rows(path: Path) -> Iterator[Row]:
 
 def _rows_with_files(path: Path) -> Iterator[tuple[Row, tuple[bytes | None, ...]]]:
     for record in read_records(path):
-        if record.problems or record.row is None:
-            raise CorpusError(f"{path}, {record.problems[0]}")
-        yield record.row, record.files
+        yield record.usable_row(path), record.files
 
 
 def read_records(path: Path) -> Iterator[Record]:

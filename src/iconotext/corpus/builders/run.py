@@ -391,10 +391,7 @@ def _write(rows: Iterator[Values], path: Path, build: Build) -> None:
 
 def _counted(documents: Iterable[Values], counting: Counting) -> Iterator[Row]:
     for values in documents:
-        record = parse_row(values, f"document {values.get('id')!r}")
-        if record.problems or record.row is None:
-            raise CorpusError(str(record.problems[0]))
-        row = record.row
+        row = parse_row(values, f"document {values.get('id')!r}").usable_row()
         counting.add(row)
         yield row
 

@@ -181,7 +181,4 @@ def write_jsonl(rows: Iterable[Row], path: Path, *, force: bool) -> int:
 
 def line_of(row: Row) -> str:
     """Return the row as JSON, without empty fields; ``CorpusError`` if JSON cannot represent a value."""
-    values = {name: getattr(row, name) for name in Row.model_fields}
-    if not row.meta:
-        del values["meta"]
-    return json_of(row, {name: value for name, value in values.items() if value is not None})
+    return json_of(row, {name: value for name, value in row if value is not None and (name != "meta" or value)})

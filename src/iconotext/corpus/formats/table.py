@@ -289,6 +289,5 @@ def table_record(values: dict[str, Any], place: str) -> Record:
 
 def values_of(row: Row) -> dict[str, Any]:
     """Return the columns of a row; ``CorpusError`` if JSON cannot represent its ``meta``."""
-    values = {name: getattr(row, name) for name in Row.model_fields}
     relations = None if row.relations is None else list(row.relations.items())
-    return values | {"meta": json_of(row, row.meta) if row.meta else None, "relations": relations}
+    return dict(row) | {"meta": json_of(row, row.meta) if row.meta else None, "relations": relations}
