@@ -315,12 +315,15 @@ def test_pictures_on_the_web_are_fetched_only_when_asked_for(tmp_path, monkeypat
         "A.\n\n![](https://a.example/good1.png)\n\nB.\n\n![](//b.example/good2.png)\n\n![](http://a.example/bad.png)\n",
         "C.\n\n![](https://a.example/good1.png)\n",
     )
+    odd = docs / ("a: b.md" if sys.platform != "win32" else "a b.md")
+    odd.write_text("D.\n\n![](https://a.example/good1.png) ![](http://a.example/bad.png)\n")
     with pytest.raises(CorpusError, match="on the web: fetch=True fetches it"):
         built([docs], tmp_path / "c.jsonl")
     found, dropped = built([docs], tmp_path / "c.jsonl", fetch=True)
     assert fetched == ["https://a.example/good1.png", "https://b.example/good2.png", "http://a.example/bad.png"]
-    assert [len(document.images) for document in found.values()] == [2, 1]
+    assert [len(document.images) for document in found.values()] == [2, 1, 1]
     assert {image.file.parent.name for document in found.values() for image in document.images} == {"c_images"}
     assert dropped == [
-        ["picture: on the web and not fetched", f"{docs}/0.md: http://a.example/bad.png", "its server answered 404"]
+        ["picture: on the web and not fetched", f"{file}: http://a.example/bad.png", "its server answered 404"]
+        for file in (docs / "0.md", odd)
     ]

@@ -308,8 +308,8 @@ def _read_all(
     read = partial(_read, settings=settings, folder=build.folder, images=images)
     for batch in build.mapped(_items(settings), read, total=total, label="Reading", chunk=FILES):
         for rule, place, reason in batch["dropped"]:
-            if rule == f"picture: {UNFETCHED}":
-                reason = unfetched.get(_web(place.partition(": ")[2]), reason)
+            if rule == f"picture: {UNFETCHED}":  # the reason is the address so far, since workers do not know why
+                reason = unfetched.get(reason, "")
             build.report.drop(rule, place, reason)
         yield from batch["documents"]
 
@@ -350,7 +350,8 @@ def _ready(document: Document, folder: Path, images: Path, dropped: list[tuple[s
         problem = image.problem or _unwritable(image, folder)
         if problem is not None:
             alike = PARTICULARS.sub("", problem)
-            dropped.append((f"picture: {alike}", f"{place}: {image.source}", problem if alike != problem else ""))
+            reason = _web(image.source) if problem == UNFETCHED else problem if alike != problem else ""
+            dropped.append((f"picture: {alike}", f"{place}: {image.source}", reason))
         elif isinstance(image.file, bytes):
             usable.append(replace(image, file=saved_image(image.file, images)))
         else:
