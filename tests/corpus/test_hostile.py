@@ -199,10 +199,10 @@ def test_parquet_that_is_damaged(tmp_path):
 @pytest.mark.parametrize(
     "column",
     [
-        {"blocks": pa.ListArray.from_arrays(pa.array([0, 3_000_000]), pa.array(np.zeros(3_000_000, np.int32)))},
-        {"captions": pa.array([["x"] * 3_000_000])},
-        {"sentences": pa.array([["x" * 1_000_000] * 200])},
-        {"sentences": pa.array([["x" * 1_000_000] * 200], pa.list_(pa.dictionary(pa.int32(), pa.string())))},
+        {"blocks": pa.ListArray.from_arrays(pa.array([0, 2_100_000]), pa.array(np.zeros(2_100_000, np.int32)))},
+        {"captions": pa.array([["x"] * 2_100_000])},
+        {"sentences": pa.array([["x" * 1_000_000] * 140])},
+        {"sentences": pa.array([["x" * 1_000_000] * 140], pa.list_(pa.dictionary(pa.int32(), pa.string())))},
         {"relations": pa.array([[("x", True)] * 1_500_000], pa.map_(pa.string(), pa.bool_()))},
         {"meta": pa.array([[{"x": None}] * 1_500_000])},
     ],
@@ -227,7 +227,7 @@ def varint(number: int, length: int = 0) -> bytes:
 
 
 def test_parquet_that_lies_about_its_values(tmp_path):
-    count = 3_000_000
+    count = 2_100_000
     blocks = pa.ListArray.from_arrays(pa.array([0, count]), pa.array(np.zeros(count, np.int32)))
     path = parquet(tmp_path / "c.parquet", ROW | {"blocks": blocks}, compression="zstd")
     data = path.read_bytes()

@@ -75,7 +75,7 @@ def test_images_without_positions_stand_before_the_sentence_they_belong_to(tmp_p
 WORDS = st.text("abcdefgh", min_size=1, max_size=6)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     st.lists(
         st.tuples(
