@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -188,8 +188,8 @@ class Counts:
         self.images[kind] += 1
         self.note(f"picture: {reason_of(problem)}", f"{document}, {image.source}: {problem}")
 
-    def read(self, records: Iterable[Record], chosen: Callable[[str], bool]) -> Iterator[tuple[Record, Row]]:
-        """Yield the rows that can be used and are in the sample; count the others."""
+    def read(self, records: Iterable[Record], sample: float) -> Iterator[tuple[Record, Row]]:
+        """Yield the rows that can be used and are in the sample, a share of all; count the others."""
         for record in records:
             self.documents["read"] += 1
             if record.problems or record.row is None:
@@ -198,7 +198,7 @@ class Counts:
                 field = "" if problem.field is None else f", field {_INDEX.sub('', problem.field)}"
                 self.broken = self.broken or str(problem)
                 self.note(f"row{field}: {reason_of(problem.message)}", str(problem))
-            elif not chosen(record.row.id):
+            elif sample < 1 and share_of(record.row.id) >= sample:
                 self.documents["not in the sample"] += 1
             else:
                 yield record, record.row
@@ -246,7 +246,7 @@ def shard_documents(
                 counts.broken = str(error).replace(str(path), beside.address)
                 counts.note("tar of pictures: cannot be read", counts.broken)
         if file.suffix.lower() == ".tar":
-            archive = Tar(file, shard.file.address)
+            archive = Tar(file, shard.file.address)  # listed once, for its documents and its pictures
             tars, records, files = [archive], with_repeated_ids(sample_records(archive)), True
         else:
             kind = format_of(file)
@@ -265,13 +265,12 @@ def shard_documents(
             outside=settings.allow_outside,
             files=files,
         )
-        rows = counts.read(records, lambda name: settings.sample >= 1 or share_of(name) < settings.sample)
+        rows = counts.read(records, settings.sample)
         documents = _with_pictures(rows, pictures, shard.file.address, threads=FETCHING if remote else None)
         if settings.without is not None:
             documents = _without(documents, _left_out(settings.without, shard.name))
         yield from documents
-        problems = [tar.problem for tar in tars if tar.problem is not None]
-        counts.problem = problems[0] if problems else None
+        counts.problem = next((tar.problem for tar in tars if tar.problem is not None), None)
     except CorpusError as error:
         counts.problem = str(error).replace(str(file), shard.file.address)
 
@@ -290,6 +289,7 @@ def _with_pictures(
         built = document_of(row, pictures, record.files)
         images = list(built.images)
         for n, image in enumerate(images):
+            # In a tar, pictures are members; the pages of a TIFF, which also come with their row, have no place.
             if record.files and record.files[n] is not None and not address.endswith(".tar"):
                 images[n] = replace(image, member=Member(address, record.number, n))
             elif isinstance(image.file, bytes):
