@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import count
+from itertools import accumulate, count
 from statistics import median
 from typing import Any
 
@@ -245,39 +245,23 @@ def bins(histogram: Mapping[int, int], at_most: int) -> list[Bin]:
     low, high = sizes[0], sizes[-1]
     bulk = _bulk_end(histogram, sizes)
     width, short = _width(low, high, at_most), _width(low, bulk, at_most - 1)
-    is_open = width >= 2 * short
-    if is_open:
+    if width >= 2 * short:
         width, high = short, bulk
     first, last = low // width, high // width
-    counts = [0] * (last - first + 1)
-    remainder = 0
+    counts = Counter[int]()
     for size in sizes:
-        place = size // width - first
-        if place < len(counts):
-            counts[place] += histogram[size]
-        else:
-            remainder += histogram[size]
-    result = [
-        Bin(start * width, (start + 1) * width - 1, number) for start, number in zip(count(first), counts, strict=False)
-    ]
-    return [*result, Bin((last + 1) * width, None, remainder)] if remainder else result
+        counts[min(size // width, last + 1)] += histogram[size]  # larger ones share the open bin
+    result = [Bin(number * width, (number + 1) * width - 1, counts[number]) for number in range(first, last + 1)]
+    return [*result, Bin((last + 1) * width, None, counts[last + 1])] if counts[last + 1] else result
 
 
 def _bulk_end(histogram: Mapping[int, int], sizes: list[int]) -> int:
     """Return the smallest size that at least the share ``BULK`` of the documents do not exceed."""
-    target, passed = BULK * sum(histogram[size] for size in sizes), 0
-    for size in sizes:
-        passed += histogram[size]
-        if passed >= target:
-            return size
-    return sizes[-1]
+    passed = list(accumulate(histogram[size] for size in sizes))
+    return next(size for size, number in zip(sizes, passed, strict=True) if number >= BULK * passed[-1])
 
 
 def _width(low: int, high: int, at_most: int) -> int:
     """Return the smallest of the widths 1, 2, 5, 10, 20, ... with which ``at_most`` bins cover the sizes."""
-    for power in count():
-        for digit in (1, 2, 5):
-            width: int = digit * 10**power
-            if high // width - low // width < at_most:
-                return width
-    raise AssertionError("there is always a width that is wide enough")
+    widths: Iterator[int] = (digit * 10**power for power in count() for digit in (1, 2, 5))
+    return next(width for width in widths if high // width - low // width < at_most)
