@@ -111,35 +111,23 @@ def _written(row: Row) -> dict[str, Any]:
     stored = stored if isinstance(stored, dict) else {}
     entries = stored.get("images")
     entries = entries if isinstance(entries, list) and len(entries) == len(row.images) else [None] * len(row.images)
-    ends = stored.get("ends")
+    ends = stored["ends"] if isinstance(stored.get("ends"), list) else []
     positions = row.positions if row.positions is not None else _positions(row)
-    images: list[str | None] = []
-    texts: list[str | None] = []
-    metadata: list[dict[str, Any] | None] = []
+    cells: list[tuple[str | None, str, dict[str, Any] | None]] = []  # image or None, text, metadata of the image
     position = 0
-
-    def write_text(until: int) -> None:
-        nonlocal position
-        text = _text(row, range(position, until), ends if isinstance(ends, list) else [])
-        if text:
-            images.append(None)
-            texts.append(text)
-            metadata.append(None)
-        position = max(position, until)
-
     for i in sorted(range(len(row.images)), key=lambda i: positions[i]):
-        write_text(positions[i])
+        cells.append((None, _text(row, range(position, positions[i]), ends), None))
+        position = positions[i]
         entry = {"src": row.images[i]} | ({"alt_text": row.alts[i]} if row.alts and row.alts[i] else {})
-        images.append(row.images[i])
-        texts.append(None)
-        metadata.append(entry | (entries[i] if isinstance(entries[i], dict) else {}))
-    write_text(len(row.sentences))
+        cells.append((row.images[i], "", entry | (entries[i] if isinstance(entries[i], dict) else {})))
+    cells.append((None, _text(row, range(position, len(row.sentences)), ends), None))
+    cells = [cell for cell in cells if cell[0] is not None or cell[1]]
     general = stored.get("general")
     return {
-        "images": images,
-        "metadata": json_of(row, metadata),
+        "images": [image for image, _, _ in cells],
+        "metadata": json_of(row, [entry for _, _, entry in cells]),
         "general_metadata": json_of(row, general if isinstance(general, dict) and general else {"url": row.id}),
-        "texts": texts,
+        "texts": [text or None for _, text, _ in cells],
     }
 
 
