@@ -84,7 +84,7 @@ def test_no_more_processes_than_asked_for_run_at_a_time(tmp_path):
     assert run_jobs(jobs, tell, processes=2, logs=tmp_path / "logs", watch=watch) == {}
     running = most = 0
     for _, what in watch.told:
-        running += {"started": 1, None: -1}.get(what, 0)
+        running += (what == "started") - (what is None)
         most = max(most, running)
     assert most == 2
     assert [key for key, what in watch.told if what == "started"] == list("abcd")
