@@ -10,6 +10,7 @@ import errno
 import hashlib
 import json
 import logging
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -80,8 +81,9 @@ class Run:
         self._quiet = quiet
         self._skipped: Counter[str] = Counter()
         files = find_documents(paths, reading, skipped=self._skipped)
-        target = output.resolve() if output is not None else None
-        self.files = [(path, folder) for path, folder in files if folder is None or path.resolve() != target]
+        # Not ``Path.resolve``, which fails for a link to itself.
+        target = os.path.realpath(output) if output is not None else None
+        self.files = [(path, folder) for path, folder in files if folder is None or os.path.realpath(path) != target]
         self.names = unique_names([path for path, _ in self.files])
         if not self.files:
             raise no_documents(paths, reading, self._skipped)
