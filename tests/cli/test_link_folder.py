@@ -359,7 +359,6 @@ def test_a_link_to_itself_is_a_file_that_cannot_be_read(quick, docs, tmp_path):
     (docs / "loop.md").symlink_to("loop.md")
     run("link", docs, "-o", tmp_path / "out")
     assert "loop.md\tdocument\tcannot be read" in (tmp_path / "out" / "problems.tsv").read_text()
-    assert "loop.md: cannot be read" in run("link", docs, "--to", "jsonl", "-o", tmp_path / "links.jsonl")
 
 
 def test_pages_name_options_where_a_picture_has_a_problem(quick, tmp_path):
