@@ -110,6 +110,7 @@ def image_change(
 
 def is_unchanged(document: SourceFile, old: Entry | None, models: Models) -> bool:
     """Return whether the document, its pictures and the settings for reading them are all unchanged."""
+    # The state is not compared as a text: it names the pictures, whose files ``_is_current`` looks at.
     expected = old and Entry(str(document.path), old.state, models.settings_key(document))
     return old is not None and old == expected and _is_current(document.path, old.state)
 

@@ -228,7 +228,7 @@ def commit(
     stored = library.items(arrivals) | library.items_of_owners(of_file.keys() & owners)
     items, problems = dict(stored), dict[str, str]()
     if models is not None:
-        stale = {digest for digest in arrivals if digest in stored and not models.is_current(stored[digest])}
+        stale = {digest for digest in arrivals.keys() & stored if stored[digest].relation_model != models.relation_name}
         fresh, problems = models.encode(
             [a for digest, a in arrivals.items() if digest in stale or digest not in stored]
         )

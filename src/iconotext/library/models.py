@@ -110,10 +110,6 @@ class Models:
         if isinstance(self.link, DocumentLinker):
             self.link.encode_ahead((file.path, file.folder, self.settings_of(file.path)) for file in documents)
 
-    def is_current(self, item: Item) -> bool:
-        """Return whether the stored vectors of a picture come from these models."""
-        return item.relation_model == self.relation_name
-
     def encode(self, arrivals: Sequence[Arrival]) -> tuple[dict[str, Item], dict[str, str]]:
         """Encode pictures: digest to item without places, and digest to problem for those that cannot be read."""
         if not arrivals:

@@ -214,7 +214,7 @@ def search(
     scores, chances = similarities, np.zeros(len(near), np.float32)
     if relation is not None:
         # Relations only lower scores: read those of the best candidates until the best results all have theirs.
-        chances += 1
+        chances += 1  # which lowers no score
         while not all(near[i].digest in items for i in ordered()[:needed]):
             batch = [i for i in ordered() if near[i].digest not in items][: max(needed, DETAILS_BATCH)]
             read_details(batch)
@@ -257,7 +257,7 @@ def probabilities(
         sources.append(np.asarray(place_odds, np.float32))
     if not sources:
         return None
-    # More would overflow in exp, and the probability is 0 or 1 long before.
+    # exp overflows for large odds; beyond 60 the probability is 0 or 1 for every purpose.
     odds = np.clip(np.mean(sources, axis=0, dtype=np.float64), -60, 60)
     return np.asarray(1 / (1 + np.exp(-odds)), np.float32)
 

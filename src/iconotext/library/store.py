@@ -256,6 +256,7 @@ class Library:
             query = self._near(vector, ["_distance"]).nprobes(_probes(index, scanned // index.refine))
             query = query.where(where, prefilter=False).limit(scanned)
             nearest_rows = self._attempt(query.to_arrow).sort_by([("_distance", "ascending"), ("_rowid", "ascending")])
+            # By their share among these, at most ``few`` of all pictures satisfy the condition.
             if len(nearest_rows) * count <= few * scanned:
                 return None
             scanned = math.ceil(scanned * 1.5 * needed / max(1, len(nearest_rows)))
