@@ -9,6 +9,7 @@ import pytest
 
 from iconotext.errors import DocumentError
 from iconotext.evidence.reference import reference_evidence
+from tests.fuzz.seeds import packed
 from tests.support.pandoc import pandoc
 from tests.support.reading import read_as
 
@@ -43,15 +44,10 @@ STYLES = (
 
 
 def write_odt(text: str, media: dict[str, bytes] | None = None, **parts: str) -> bytes:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as file:
-        file.writestr("mimetype", "application/vnd.oasis.opendocument.text", zipfile.ZIP_STORED)  # as the standard says
-        head = f"<office:document-content {SPACES}><office:automatic-styles>{STYLES}</office:automatic-styles>"
-        body = f"<office:body><office:text>{text}</office:text></office:body></office:document-content>"
-        file.writestr("content.xml", head + body)
-        for name, data in {**parts, **(media or {})}.items():
-            file.writestr(name, data)
-    return packed.getvalue()
+    head = f"<office:document-content {SPACES}><office:automatic-styles>{STYLES}</office:automatic-styles>"
+    body = f"<office:body><office:text>{text}</office:text></office:body></office:document-content>"
+    kind = "application/vnd.oasis.opendocument.text"
+    return packed({"mimetype": kind, "content.xml": head + body, **parts, **(media or {})})
 
 
 @pytest.fixture
@@ -66,6 +62,7 @@ def test_a_text_with_captions_and_cross_references(document, picture):
     )
     found = document(write_odt(TEXT, media, **{"meta.xml": meta}))
     assert found.title == "About trams"
+    assert document(write_odt("<text:p>Words.</text:p>", **{"meta.xml": "<broken"})).title is None
     assert [(s.text, s.kind, s.level) for s in found.sentences] == [
         ("Trams", "heading", 1),
         ("The start", "heading", 2),

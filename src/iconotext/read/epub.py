@@ -148,12 +148,13 @@ def _labels(archive: Archive, opf: str, item: Element | None) -> dict[str, str]:
 
 def _chapter(archive: Archive, package: Package, name: str) -> Flow | None:
     """Return one chapter, named by its file; None if it has neither text nor an image."""
+    html = mark_html(decode_bytes(archive.read(name), name, html=True))
     try:
-        tree = parse_html(mark_html(decode_bytes(archive.read(name), name, html=True)))
-    except DocumentError as error:
-        if str(error) == "no text in it":
-            return None
+        tree = parse_html(html)
+    except HostileDocumentError:
         raise
+    except DocumentError:
+        return None  # no text in it
     title = tree.findtext(".//title")
     _remove_boilerplate(tree)
     _unwrap_drawings(tree)

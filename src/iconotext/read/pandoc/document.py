@@ -233,7 +233,7 @@ def _work_of_pandoc() -> float:
 
 def _place(source: Source, match: re.Match[str]) -> str:
     """Return a message of pandoc with the place in its file instead of the place in the joined text."""
-    file, number = source.places[min(max(int(match["line"]) - 1, 1), len(source.places)) - 1]
+    file, number = source.at(int(match["line"]) - 1)  # before the text stands the line of ``LATEX_WORDS``
     place = f"{file} line {number}" if file else f"line {number} column {match['column']}"
     return match[0].replace(f"line {match['line']} column {match['column']}", place)
 

@@ -308,9 +308,13 @@ class Source:
     places: tuple[tuple[str, int], ...]
     unread: tuple[str, ...] = ()
 
+    def at(self, line: int) -> tuple[str, int]:
+        """Return the file and the number there of a line of the text, from 1; of none, those of the nearest line."""
+        return self.places[min(max(line, 1), len(self.places)) - 1]
+
     def place(self, line: int) -> str:
         """Return the file and line of a line of the text, from 1, in words."""
-        return _words(*self.places[min(max(line, 1), len(self.places)) - 1])
+        return _words(*self.at(line))
 
 
 def join_files(text: str, document: Path, settings: ReadSettings, *, take_in: bool = True) -> Source:
