@@ -201,11 +201,11 @@ def broken_rules(page: Page, settings: CheckSettings) -> Iterator[tuple[Subject,
 
 
 def _message(rule: Rule, subject: Subject, page: Page, settings: CheckSettings) -> str | None:
-    if rule in RULES:
-        return rule.function(subject, page, settings)
     try:
         return rule.function(subject, page, settings)
-    except Exception as error:  # code of others, which may fail in any way
+    except Exception as error:  # code of others may fail in any way; a fault of ours shows as it is
+        if rule in RULES:
+            raise
         raise SettingError(f"the rule {rule.name} failed: {type(error).__name__}: {error}") from error
 
 

@@ -108,10 +108,9 @@ class Evaluation:
         """Return the 95 % bootstrap interval over documents of each metric; None without documents."""
         if not self.defined:
             return dict.fromkeys(LINK_METRICS)
-        bounds = bootstrap_intervals(
-            *totals_and_weights(self.defined), resamplings=self.resamplings, seed=self.seed
-        ).tolist()
-        return {metric: (low, high) for metric, (low, high) in zip(LINK_METRICS, bounds, strict=True)}
+        totals, weights = totals_and_weights(self.defined)
+        bounds = bootstrap_intervals(totals, weights, resamplings=self.resamplings, seed=self.seed)
+        return dict(zip(LINK_METRICS, map(as_interval, bounds), strict=True))
 
     def as_dict(self, *, model: str, corpus: str, split: str | None) -> dict[str, Any]:
         """Return the output of ``iconotext evaluate --json``."""
