@@ -83,7 +83,7 @@ def test_links_on_request(tmp_path, picture):
             "sentences or usable pictures, such as words.md: no picture that can be used)",
         ),
         (["gone.md", "-o", "c.jsonl"], "gone.md: no such file or folder"),
-        (["words.md", "-o", "c.csv"], "c.csv: name a file .jsonl or .parquet"),
+        (["words.md", "-o", "c.csv"], "c.csv: name a file .jsonl or .parquet; `iconotext corpus convert`"),
         (["words.md", "-o", "folder"], "name a file .jsonl or .parquet"),
         (["empty", "-o", "c.jsonl"], "no documents in empty"),
         (["words.md", "-o", "c.jsonl", "--colour", "red"], "No such option"),

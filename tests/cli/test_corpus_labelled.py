@@ -58,8 +58,6 @@ def test_the_same_command_writes_the_same_bytes_and_nothing_is_replaced(tmp_path
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--output", "c.csv"], "c.csv: name a file .jsonl or .parquet; `iconotext corpus convert`"),
-        (["--output", "folder"], "name a file .jsonl or .parquet"),
         (["--output", "c.jsonl", "--images", "gone"], "gone: not a folder"),
         (["--output", "c.jsonl", "--only-found"], "leave out --only-found"),
         (["--output", "c.jsonl", "--source", "gone.csv"], "gone.csv: no such file or folder"),
