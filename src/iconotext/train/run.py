@@ -106,7 +106,8 @@ def _compare_links(recipe: Recipe, corpora: Sequence[Path | str], folder: Path, 
         return
     metrics["changed"] = None
     if not any(map(is_feature_folder, corpora)):
-        held_out = set()  # number of the corpus and id of each document that was not trained on
+        # Number of the corpus and id of each document that was not trained on.
+        held_out: set[tuple[int, str]] = set()
         if arrays.is_dir():
             prepared = open_prepared(arrays)
             documents = [*prepared.documents("validation"), *prepared.documents("test")]
