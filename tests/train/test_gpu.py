@@ -39,7 +39,7 @@ def first_steps(recipe, prepared):
 @pytest.mark.parametrize("similarity", ["top-k", "labelled-pairs"])
 def test_a_step_on_regions_is_the_same_on_gpu_and_cpu(tmp_path, similarity, text, layers):
     corpus = write_regional(tmp_path, 40)
-    more = {"objective": {"intra_document": 1.0, "sub_document": 1.0}}
+    more: dict[str, dict[str, object]] = {"objective": {"intra_document": 1.0, "sub_document": 1.0}}
     if similarity == "labelled-pairs":
         more = {"similarity": {"kind": similarity, "directions": "sum"}}
     recipe = regional_recipe(tmp_path, image={"layers": layers, "dropout": 0.0}, text={"dropout": 0.0}, **more)
