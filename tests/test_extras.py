@@ -17,7 +17,7 @@ from iconotext.errors import MissingPackageError
 from iconotext.extras import EXTRAS, require
 from tests.fuzz.seeds import seeds
 from tests.support.images import noise
-from tests.support.pdf import Sheet, jpeg, write_pdf
+from tests.support.pdf import tram_pdf
 from tests.support.training import write_synthetic
 
 DISTRIBUTIONS = {
@@ -190,10 +190,7 @@ def write_inputs(folder):
     (folder / "clip" / "config.json").write_text('{"model_type": "clip"}')
     for name in ("html", "docx", "epub"):
         (folder / f"a.{name}").write_bytes(seeds(name)[0])
-    sheet = Sheet()
-    sheet.lines(72, 110, ["A red tram waits at the stop.", "The driver drinks coffee."])
-    sheet.picture(72, 200, 160, 120, jpeg())
-    (folder / "a.pdf").write_bytes(write_pdf([sheet]))
+    (folder / "a.pdf").write_bytes(tram_pdf())
     gold = [
         {
             "id": f"d{n}",

@@ -36,6 +36,10 @@ def test_permissive_licences_pass(tmp_path, licence):
     assert check(tmp_path, licence)[0] == 0
 
 
+MIT = {"license": {"id": "MIT"}}
+GPL_AS_TEXT = {"encoding": "base64", "content": base64.b64encode(b"... GPLv3 ...").decode()}
+
+
 @pytest.mark.parametrize(
     ("licences", "message"),
     [
@@ -43,19 +47,8 @@ def test_permissive_licences_pass(tmp_path, licence):
         ([{"license": {"id": "GPL-3.0-only"}}], "not permissive: GPL-3.0-only"),
         ([{"expression": "MIT AND LGPL-2.1-only"}], "not permissive: MIT AND LGPL-2.1-only"),
         ([{"license": {"name": "Ask my lawyer"}}], "not permissive: Ask my lawyer"),
-        ([{"license": {"id": "MIT"}}, {"license": {"id": "MPL-2.0"}}], "not permissive: MPL-2.0"),
-        (
-            [
-                {"license": {"id": "MIT"}},
-                {
-                    "license": {
-                        "name": "declared license of 'thing'",
-                        "text": {"encoding": "base64", "content": base64.b64encode(b"... GPLv3 ...").decode()},
-                    }
-                },
-            ],
-            "speaks of the GPL",
-        ),
+        ([MIT, {"license": {"id": "MPL-2.0"}}], "not permissive: MPL-2.0"),
+        ([MIT, {"license": {"name": "declared license of 'thing'", "text": GPL_AS_TEXT}}], "speaks of the GPL"),
     ],
 )
 def test_what_is_unknown_or_copyleft_needs_a_word(tmp_path, licences, message):

@@ -16,7 +16,7 @@ import sys
 import pytest
 
 from iconotext.recipe import dump_recipe
-from tests.support.pdf import Sheet, jpeg, write_pdf
+from tests.support.pdf import tram_pdf
 from tests.support.training import small_recipe, write_synthetic
 
 WATCH = """
@@ -120,10 +120,7 @@ def test_nothing_leaves_the_machine(tmp_path, picture, cut):
     (tmp_path / "a.org").write_text(f'A tram.\n\n[[{REMOTE}]]\n\n#+INCLUDE: "https://cdn.example/more.org"\n')
     (tmp_path / "a.tex").write_text(rf"A tram. \includegraphics{{{REMOTE}}} \input{{https://cdn.example/more}}")
     (tmp_path / "drawing.svg").write_text(SVG)
-    sheet = Sheet()
-    sheet.lines(72, 110, ["A red tram waits at the stop.", "The driver drinks coffee."])
-    sheet.picture(72, 200, 160, 120, jpeg())
-    (tmp_path / "a.pdf").write_bytes(write_pdf([sheet]))
+    (tmp_path / "a.pdf").write_bytes(tram_pdf())
     (tmp_path / "small.toml").write_text(dump_recipe(small_recipe(name="small")))
     write_synthetic(tmp_path / "corpus", 20)
     rows = [

@@ -87,6 +87,14 @@ def write_pdf(
     return file_of(bodies)
 
 
+def tram_pdf() -> bytes:
+    """A page of two sentences and a picture below them."""
+    sheet = Sheet()
+    sheet.lines(72, 110, ["A red tram waits at the stop.", "The driver drinks coffee."])
+    sheet.picture(72, 200, 160, 120, jpeg())
+    return write_pdf([sheet])
+
+
 def image_object(data: bytes) -> bytes:
     with Image.open(io.BytesIO(data)) as picture:
         width, height = picture.size
