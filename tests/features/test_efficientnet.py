@@ -128,11 +128,6 @@ def test_a_picture_is_the_same_in_every_batch_and_on_every_number_of_threads(bac
         np.testing.assert_array_equal(backbone.encode(files).pooled, together.pooled)
 
 
-def test_same_batch_gives_the_same_bits(backbone):
-    files = [noise(i) for i in range(3)]
-    np.testing.assert_array_equal(backbone.encode(files).pooled, backbone.encode(files).pooled)
-
-
 @pytest.mark.slow
 def test_a_large_jpeg_gives_nearly_what_the_full_picture_gives(backbone):
     large = decode(SAMPLES / "chelsea.png").resize((1800, 1200), Pillow.Resampling.BICUBIC)
