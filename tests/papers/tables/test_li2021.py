@@ -19,6 +19,7 @@ from iconotext.papers.tables.results_grid import compare_rows
 from iconotext.papers.tables.rows import find_table
 from iconotext.papers.tables.runner import Arrays, reproduce
 from iconotext.recipe import shipped_recipes
+from iconotext.train.prepare import no_report
 from iconotext.train.prepared import open_prepared
 from tests.support.tables import SMALL as SMALL_HESSEL
 from tests.support.tables import TABLES, Seen, contents, table_rows
@@ -186,10 +187,10 @@ def test_runs_have_names_and_seeds_of_their_own():
 def test_rows_share_a_prepared_corpus_where_they_read_the_same(tmp_path):
     corpus = write_synthetic(tmp_path / "c", 20)
     alike = [row for row in table_rows("2", SMALL_HESSEL) if row.recipe]
-    arrays = Arrays(alike, lambda row: corpus, tmp_path, None)
+    arrays = Arrays(alike, lambda row: corpus, tmp_path, no_report)
     assert {arrays.of(run).folder for row in alike for run in runs_of(row, 2)} == {tmp_path / "prepared"}
     other = [row for row in table_rows("2", [*SMALL_HESSEL, "dense:text.max_tokens=3"]) if row.recipe]
-    arrays = Arrays(other, lambda row: corpus, tmp_path / "two", None)
+    arrays = Arrays(other, lambda row: corpus, tmp_path / "two", no_report)
     folders = {row.key: arrays.of(runs_of(row, 1)[0]).folder for row in other}
     assert len(arrays.keys) == 2
     assert folders["dense"] != folders["top-k"] == folders["nostruct"]
@@ -200,7 +201,7 @@ def test_rows_share_a_prepared_corpus_where_they_read_the_same(tmp_path):
 def test_seeds_that_choose_the_validation_documents_have_arrays_of_their_own(tmp_path):
     corpus = write_synthetic(tmp_path / "c", 40, splits=False)
     rows = [row for row in table_rows("2", SMALL_HESSEL) if row.recipe]
-    arrays = Arrays(rows, lambda row: corpus, tmp_path, None)
+    arrays = Arrays(rows, lambda row: corpus, tmp_path, no_report)
     first, second = (arrays.of(run) for run in runs_of(rows[0], 2))
     assert (first.folder.name, second.folder.name) == ("prepared", "prepared-seed1")
     assert first.documents("validation").tolist() != second.documents("validation").tolist()
