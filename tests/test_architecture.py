@@ -105,6 +105,7 @@ def test_modules_do_not_import_each_other_in_a_circle():
     assert imports == {}  # circles, and what leads into one
 
 
+@pytest.mark.slow
 def test_tests_do_not_import_from_one_another():
     """What several test modules use stands in ``tests/support``; the fuzzer is a program of its own."""
     tests = Path(__file__).parent

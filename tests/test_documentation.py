@@ -41,6 +41,7 @@ def test_they_are_found():
     assert len(SHOWN) > 60
 
 
+@pytest.mark.slow
 def test_the_tables_of_the_guides_are_those_of_the_program():
     checked = subprocess.run(
         [sys.executable, ROOT / "scripts/docs_tables.py", "--check"], capture_output=True, text=True

@@ -610,6 +610,7 @@ def test_a_graph_takes_weights_only_from_its_own_folder(tmp_path, place, offset,
         assert "\n" not in str(error.value)
 
 
+@pytest.mark.slow
 def test_graphs_of_others_are_opened_in_one_place():
     opened = {
         (path.relative_to(SOURCE).as_posix(), ast.unparse(node.args[0]))

@@ -75,6 +75,7 @@ def test_every_argument_that_is_called_so_is_an_option():
     assert set(map(flag, OPTIONS)) <= options()
 
 
+@pytest.mark.slow
 def test_every_option_in_a_message_of_the_library_is_called_as_it_is_typed():
     every = options()
     named = {
@@ -98,6 +99,7 @@ def strings(path: Path) -> list[tuple[int, str]]:
     ]
 
 
+@pytest.mark.slow
 def test_messages_of_the_library_name_no_flags_of_the_command_line():
     wrong = []
     for path in sorted(CLI.parent.rglob("*.py")):

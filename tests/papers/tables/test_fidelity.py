@@ -263,6 +263,7 @@ def test_every_row_says_how_it_differs_from_the_list_by_hand():
         assert rest == departures_by_hand(table, row), (table.name, row.name, dataset)
 
 
+@pytest.mark.slow
 def test_another_value_than_a_stated_one_names_the_papers_and_its_place():
     for table, row, dataset in every_row():
         said = said_of(table, row, dataset)
