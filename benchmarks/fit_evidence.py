@@ -26,8 +26,8 @@ from iconotext.errors import ShapeError
 from iconotext.evidence.caption import Reading
 from iconotext.evidence.gather import DocumentEvidence, gather_evidence
 from iconotext.evidence.habit import OPENING_SHARES, Habit, PlaceEvidence, infer_habit
+from iconotext.evidence.kinds import EVIDENCE
 from iconotext.evidence.layout import OPENING, place_numbers, places
-from iconotext.types import EVIDENCE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -6,6 +6,7 @@ import gc
 import os
 import re
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from itertools import count
@@ -30,6 +31,14 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a suite in the backgrou
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 MakeImage = Callable[..., Path]
+
+TABLES_OF_PLUGINS = (
+    ("iconotext.system.plugins", "plugins"),
+    ("iconotext.read.format", "all_formats"),
+    ("iconotext.read.format", "formats_by_suffix"),
+    ("iconotext.cli.commands", "added"),
+)
+"""Functions that remember the entries of installed packages."""
 
 
 MARKS_OF_MODULE = re.compile(r"^pytestmark = (?:\[\n.*?^\]|.*?$)", re.MULTILINE | re.DOTALL)
@@ -72,6 +81,33 @@ def picture(tmp_path: Path) -> MakeImage:
         return path
 
     return make
+
+
+@pytest.fixture
+def install_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Path]]:
+    """Install a package of one module until the test ends: ``install_package(name, code, group, entry="name:object")``."""
+
+    def forget() -> None:
+        for module, name in TABLES_OF_PLUGINS:
+            if module in sys.modules:
+                getattr(sys.modules[module], name).cache_clear()
+        close_worker()  # the next one has the new path
+
+    def install(name: str, code: str, group: str, **entries: str) -> Path:
+        (tmp_path / f"{name}.py").write_text(code)
+        about = tmp_path / f"{name}-1.0.dist-info"
+        about.mkdir()
+        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\nSummary: For a test.\n")
+        lines = [f"[{group}]", *(f"{entry} = {target}" for entry, target in entries.items())]
+        (about / "entry_points.txt").write_text("\n".join(lines))
+        monkeypatch.syspath_prepend(str(tmp_path))
+        monkeypatch.delitem(sys.modules, name, raising=False)
+        forget()
+        return about
+
+    yield install
+    monkeypatch.undo()
+    forget()
 
 
 @pytest.fixture

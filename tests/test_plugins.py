@@ -14,23 +14,13 @@ class Row:
     name: str
 
 
-def install(tmp_path, monkeypatch, **entries):
-    """Put a package on the path whose entry points are named here, each with its code."""
-    (tmp_path / "other_package.py").write_text(
-        f"from {__name__} import Row\nbroken = None\ngood = Row('good')\nbetter = Row('better')\nwrong = 3\n"
-    )
-    folder = tmp_path / "other_package-1.0.dist-info"
-    folder.mkdir()
-    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: other-package\nVersion: 1.0\n")
-    lines = [f"{name} = {target}" for name, target in entries.items()]
-    (folder / "entry_points.txt").write_text("\n".join([f"[iconotext.{tmp_path.name}]", *lines]))
-    monkeypatch.syspath_prepend(str(tmp_path))
-    return f"iconotext.{tmp_path.name}"
+CODE = f"from {__name__} import Row\ngood = Row('good')\nbetter = Row('better')\nwrong = 3\n"
+GROUP = "iconotext.of_a_test"
 
 
-def test_entries_come_in_the_order_of_their_names(tmp_path, monkeypatch, capsys):
-    group = install(tmp_path, monkeypatch, b="other_package:good", a="other_package:better")
-    assert plugins(group, Row) == (Row("better"), Row("good"))
+def test_entries_come_in_the_order_of_their_names(install_package, capsys):
+    install_package("other_package", CODE, GROUP, b="other_package:good", a="other_package:better")
+    assert plugins(GROUP, Row, ("ours",)) == (Row("better"), Row("good"))
     assert capsys.readouterr().err == ""
 
 
@@ -40,11 +30,13 @@ def test_entries_come_in_the_order_of_their_names(tmp_path, monkeypatch, capsys)
         ("other_package:missing", "AttributeError"),
         ("no_such_module:x", "ModuleNotFoundError"),
         ("other_package:wrong", "its entry is of type int, not Row"),
+        ("other_package:better", "the name better is taken"),
     ],
 )
-def test_a_broken_entry_costs_one_line_once(tmp_path, monkeypatch, capsys, target, reason):
-    group = install(tmp_path, monkeypatch, bad=target, good="other_package:good")
-    assert plugins(group, Row) == plugins(group, Row) == (Row("good"),)
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("iconotext: bad of other-package")
+def test_a_broken_entry_costs_one_line_once(install_package, capsys, target, reason):
+    install_package("other_package", CODE, GROUP, bad=target, good="other_package:good", other="other_package:good")
+    assert plugins(GROUP, Row, ("better",)) == plugins(GROUP, Row, ("better",)) == (Row("good"),)
+    line, second = capsys.readouterr().err.splitlines()
+    assert line.startswith("iconotext: bad of other_package")
     assert reason in line
+    assert second.endswith("other of other_package (iconotext.of_a_test) is left out: the name good is taken")

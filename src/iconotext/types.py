@@ -24,9 +24,6 @@ Evidence = str
 
 Part = TypeVar("Part")
 
-EVIDENCE: tuple[Evidence, ...] = ("picture", "caption", "ocr", "layout", "reference", "context")
-"""The kinds of evidence that ship."""
-
 
 @dataclass(frozen=True, slots=True)
 class Sentence:

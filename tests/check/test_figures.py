@@ -223,17 +223,14 @@ def test_a_rule_of_another_package_that_fails_is_named(found, monkeypatch):
         raise ZeroDivisionError
 
     broken = rules.Rule("own-broken", "error", "Fails.", fail)
-    monkeypatch.setattr(rules, "plugins", lambda group, kind: (broken,))
+    monkeypatch.setattr(rules, "plugins", lambda *_: (broken,))
     with pytest.raises(SettingError, match="the rule own-broken failed: ZeroDivisionError"):
         found("![x](a.png)")
 
 
-def test_a_rule_of_another_package_is_in_the_report_and_in_its_group(tmp_path):
+def test_a_rule_of_another_package_is_in_the_report_and_in_its_group(tmp_path, install_package):
     """The package of docs/extend.md, as it is when it is installed."""
-    (tmp_path / "journal-1.0.dist-info").mkdir()
-    (tmp_path / "journal-1.0.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: journal\nVersion: 1.0\n")
-    rules = "[iconotext.rules]\ncamera = iconotext_journal:CAMERA\n"
-    (tmp_path / "journal-1.0.dist-info/entry_points.txt").write_text(rules)
+    install_package("journal", "", "iconotext.rules", camera="iconotext_journal:CAMERA")
     (tmp_path / "a.md").write_text("![A cat](DSC_0001.jpg)\n")
     tests = Path(__file__).parents[1]
     paths = os.pathsep.join(map(str, (tests.parent / "src", tests / "other_package", tmp_path)))

@@ -28,18 +28,11 @@ def count(folder: str, twice: bool = False) -> None:
 
 
 @pytest.fixture
-def package(tmp_path, monkeypatch):
+def package(tmp_path, install_package):
     """Install a package with commands; returns a function that runs the program beside it."""
-    (tmp_path / "counting.py").write_text(CODE)
     (tmp_path / "broken.py").write_text("import nothing_like_it")
-    info = tmp_path / "counting-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: counting\nVersion: 1.0\nSummary: Counts files.\n")
-    (info / "entry_points.txt").write_text(f"[{commands.PLUGINS}]\ncount = counting:count\nbroken = broken:work\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    commands.added.cache_clear()
-    yield lambda *words: CliRunner().invoke(app, [*map(str, words)])
-    commands.added.cache_clear()
+    install_package("counting", CODE, commands.PLUGINS, count="counting:count", broken="broken:work")
+    return lambda *words: CliRunner().invoke(app, [*map(str, words)])
 
 
 def test_the_tables_name_commands_that_there_are():
@@ -54,7 +47,7 @@ def test_the_tables_name_commands_that_there_are():
 
 def test_a_command_of_another_package_runs_and_is_listed_without_being_imported(package, tmp_path, monkeypatch):
     shown = package("--help").output
-    assert "Counts files. (counting)" in shown
+    assert "For a test. (counting)" in shown
     assert "counting" not in sys.modules
     assert package("count", tmp_path / "counting-1.0.dist-info", "--twice").output == "4\n"
     assert "Count the files of a folder." in package("count", "--help").output

@@ -24,8 +24,9 @@ from iconotext.decide.settings import Selection
 from iconotext.errors import SettingError, ShapeError
 from iconotext.evidence.caption import Reading
 from iconotext.evidence.gather import DocumentEvidence
+from iconotext.evidence.kinds import EVIDENCE
 from iconotext.evidence.reference import DIRECTED, EXPLICIT, VAGUE
-from iconotext.types import EVIDENCE, Image, LinkedDocument, LinkedSentence, TextLine
+from iconotext.types import Image, LinkedDocument, LinkedSentence, TextLine
 from tests.support.linking import BLOCKS, READING, TEXTS, document, documents, encode, workshop
 
 SELECTIONS = get_args(Selection)

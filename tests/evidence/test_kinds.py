@@ -10,9 +10,7 @@ from iconotext import Document, Image, Linker, Sentence
 from iconotext.decide.combine import OVERRATED
 from iconotext.decide.settings import LinkSettings
 from iconotext.errors import SettingError
-from iconotext.evidence.kinds import EVIDENCE_KINDS, EvidenceKind, evidence_names
-from iconotext.system.plugins import plugins
-from iconotext.types import EVIDENCE
+from iconotext.evidence.kinds import EVIDENCE, EvidenceKind, evidence_names
 from tests.support.program import run
 
 CODE = """
@@ -38,18 +36,10 @@ last_kind, small_kind, broken_kind = map(kind, ("last", "small", "broken"))
 
 
 @pytest.fixture(autouse=True)
-def package(tmp_path, monkeypatch):
+def package(install_package):
     """An installed package with three kinds of evidence."""
-    (tmp_path / "kinds_of_a_test.py").write_text(CODE)
-    folder = tmp_path / "kinds_of_a_test-1.0.dist-info"
-    folder.mkdir()
-    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: kinds-of-a-test\nVersion: 1.0\n")
-    entries = "".join(f"{name} = kinds_of_a_test:{name}_kind\n" for name in ("last", "small", "broken"))
-    (folder / "entry_points.txt").write_text(f"[iconotext.evidence]\n{entries}")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    plugins.cache_clear()
-    yield
-    plugins.cache_clear()
+    entries = {name: f"kinds_of_a_test:{name}_kind" for name in ("last", "small", "broken")}
+    install_package("kinds_of_a_test", CODE, "iconotext.evidence", **entries)
 
 
 def article(picture):
@@ -63,7 +53,6 @@ def linked(picture, *kinds, **settings):
 
 
 def test_the_table_has_the_kinds_that_ship_and_then_the_others():
-    assert tuple(kind.name for kind in EVIDENCE_KINDS) == EVIDENCE
     assert evidence_names() == (*EVIDENCE, "broken", "last", "small")
     assert LinkSettings().evidence == ("picture", "caption", "layout", "reference")  # others only if they are chosen
 
@@ -110,9 +99,7 @@ def test_the_command_takes_it(tmp_path, picture):
     )
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"name": "picture"}, {"name": "a b"}, {"function": "here"}, {"weight": None}, {"extra": "nothing"}]
-)
+@pytest.mark.parametrize("wrong", [{"name": "a b"}, {"function": "here"}, {"weight": None}, {"extra": "nothing"}])
 def test_a_wrong_row_is_refused(wrong):
     row = {"name": "mine", "summary": "x", "function": "module:name", "weight": 1.0}
     with pytest.raises(ValueError, match="evidence "):

@@ -9,9 +9,7 @@ import pytest
 from iconotext.errors import DocumentError
 from iconotext.read import ReadSettings, read_all
 from iconotext.read import format as module
-from iconotext.read.format import FORMATS, DocumentFormat, all_formats, file_format, formats_by_suffix, reader_of
-from iconotext.system.plugins import plugins
-from iconotext.system.worker import close_worker
+from iconotext.read.format import FORMATS, DocumentFormat, file_format, reader_of
 from tests.fuzz.seeds import packed as zipped
 from tests.support.reading import read_as
 
@@ -46,26 +44,11 @@ missing = DocumentFormat(name="missing", title="Missing", suffixes=(".missing",)
 
 
 @pytest.fixture
-def other_package(tmp_path, monkeypatch):
+def other_package(tmp_path, install_package):
     """A package with readers of four suffixes, also in the process that reads."""
-    (tmp_path / "lines_reader.py").write_text(READERS)
-    about = tmp_path / "lines_reader-1.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: lines-reader\nVersion: 1.0\n")
-    names = ("lines", "broken", "texts", "missing")
-    entries = "\n".join(f"{name} = lines_reader:{name}" for name in names)
-    (about / "entry_points.txt").write_text(f"[iconotext.readers]\n{entries}\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    forget()
-    yield tmp_path
-    monkeypatch.undo()
-    forget()
-
-
-def forget():
-    for cached in (plugins, all_formats, formats_by_suffix):
-        cached.cache_clear()
-    close_worker()  # the next one has the new path
+    entries = {name: f"lines_reader:{name}" for name in ("lines", "broken", "texts", "missing")}
+    install_package("lines_reader", READERS, "iconotext.readers", **entries)
+    return tmp_path
 
 
 def test_a_format_of_another_package_is_read_like_ours(other_package):

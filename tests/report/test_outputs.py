@@ -7,7 +7,6 @@ import pytest
 from iconotext import save
 from iconotext.errors import OutputError, SettingError
 from iconotext.report.outputs import OUTPUTS, output_named, outputs
-from iconotext.system.plugins import plugins
 from tests.support import program
 
 
@@ -34,25 +33,13 @@ def counts(documents, folder):
 
 
 @pytest.fixture
-def other_package(tmp_path, monkeypatch):
+def other_package(install_package):
     """A package with an output ``counts``, which is text, for files that end in ``.counts``."""
-    package = tmp_path / "installed"
-    package.mkdir()
-    (package / "with_counts.py").write_text(
+    code = (
         "from iconotext.report.outputs import Output\n"
         f"OUTPUT = Output('counts', ('.counts',), 'Numbers of links.', text='{__name__}:counts')\n"
     )
-    (package / "with_counts-1.0.dist-info").mkdir()
-    (package / "with_counts-1.0.dist-info/METADATA").write_text(
-        "Metadata-Version: 2.1\nName: with-counts\nVersion: 1\n"
-    )
-    (package / "with_counts-1.0.dist-info/entry_points.txt").write_text(
-        "[iconotext.outputs]\ncounts = with_counts:OUTPUT\n"
-    )
-    monkeypatch.syspath_prepend(str(package))
-    plugins.cache_clear()
-    yield
-    plugins.cache_clear()
+    install_package("with_counts", code, "iconotext.outputs", counts="with_counts:OUTPUT")
 
 
 @pytest.mark.usefixtures("other_package")

@@ -117,11 +117,9 @@ RULES = (
 
 
 def all_rules() -> dict[str, Rule]:
-    """Return the rules by name, with those of other packages; of equal names the first."""
-    rules: dict[str, Rule] = {}
-    for rule in (*RULES, *plugins("iconotext.rules", Rule)):
-        rules.setdefault(rule.name, rule)
-    return rules
+    """Return the rules by name: those that ship, then those of other packages."""
+    others = plugins("iconotext.rules", Rule, tuple(rule.name for rule in RULES))
+    return {rule.name: rule for rule in (*RULES, *others)}
 
 
 def rule_names() -> tuple[str, ...]:

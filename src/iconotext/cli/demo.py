@@ -22,9 +22,9 @@ def demo(
     with known_errors():
         from iconotext.cli.link import RunSettings, link_folder
         from iconotext.demo import write_demo
+        from iconotext.evidence.kinds import EVIDENCE
         from iconotext.extras import has
         from iconotext.linker import LinkSettings
-        from iconotext.types import EVIDENCE
 
         article = write_demo(folder, force=force)
         read = {"evidence": EVIDENCE} if has("ocr") else {}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from iconotext.decide.combine import ADDED, Combination
+from iconotext.decide.settings import MIN_CONFIDENCE
 from iconotext.similarity.matching import best_matching
 from iconotext.types import Document, Link, LinkedDocument
 
@@ -104,11 +105,6 @@ def _stepped(mass: NDArray[np.float64], step_back: float) -> NDArray[np.float64]
     return until
 
 
-MIN_CONFIDENCE = 0.1
-"""Default of ``min_confidence``: nine of ten links below it would be wrong. If pictures are the only evidence and only
-the best sentences are taken, the default is 0: all confidences are low then, and the best guess is better than none."""
-
-
 def choose_links(
     document: Document,
     combination: Combination,
@@ -121,7 +117,8 @@ def choose_links(
     """Choose the links of a document; ``select`` and ``k`` as in ``LinkSettings``.
 
     Args:
-        min_confidence: Drop links below this probability, 0 to 1; with 0 every image is linked. See ``MIN_CONFIDENCE``.
+        min_confidence: Drop links below this probability, 0 to 1; with 0 every image is linked. By default
+            ``MIN_CONFIDENCE``, but 0 where pictures are the only evidence and only the best sentences are taken.
 
     Returns:
         The document with its links, and the (S, V) scores from which they were chosen.

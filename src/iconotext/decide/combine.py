@@ -53,10 +53,10 @@ from iconotext.evidence.habit import (
     judged_evidence,
     place_evidence,
 )
-from iconotext.evidence.kinds import EVIDENCE_KINDS, chosen_evidence
+from iconotext.evidence.kinds import EVIDENCE, EVIDENCE_KINDS, chosen_evidence
 from iconotext.evidence.layout import Places, layout_features, places
 from iconotext.evidence.reference import DIRECTED, EXPLICIT, VAGUE
-from iconotext.types import EVIDENCE, Document, Evidence
+from iconotext.types import Document, Evidence
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

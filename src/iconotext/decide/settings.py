@@ -11,6 +11,10 @@ from iconotext.evidence.kinds import DEFAULT_EVIDENCE, EVIDENCE_KINDS, chosen_ev
 from iconotext.system.plugins import Choices
 from iconotext.types import Evidence
 
+MIN_CONFIDENCE = 0.1
+"""Default of ``min_confidence``: nine of ten links below it would be wrong. If pictures are the only evidence and only
+the best sentences are taken, the default is 0: all confidences are low then, and the best guess is better than none."""
+
 Selection = Literal["top-k", "best", "order", "assignment", "threshold"]
 
 

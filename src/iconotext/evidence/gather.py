@@ -11,10 +11,10 @@ import numpy as np
 from iconotext.errors import ShapeError
 from iconotext.evidence.caption import Reading, caption_evidence
 from iconotext.evidence.cells import Columns
-from iconotext.evidence.kinds import EvidenceInput, chosen_evidence
+from iconotext.evidence.kinds import EVIDENCE, EvidenceInput, chosen_evidence
 from iconotext.evidence.language import is_foreign, language_note, no_meaning
 from iconotext.evidence.reference import reference_evidence
-from iconotext.types import EVIDENCE, Document, Evidence
+from iconotext.types import Document, Evidence
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

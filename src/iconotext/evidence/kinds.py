@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from iconotext.errors import SettingError
 from iconotext.extras import EXTRAS
 from iconotext.system.plugins import plugins
-from iconotext.types import EVIDENCE
 
 if TYPE_CHECKING:
     from iconotext.evidence.caption import Reading
@@ -59,9 +58,9 @@ class EvidenceKind:
     default: bool = False
 
     def __post_init__(self) -> None:
-        ships = self.name in EVIDENCE
+        ships = self.function.startswith("iconotext.")
         if not self.name.isidentifier() or ":" not in self.function or ships != (self.weight is None):
-            raise ValueError(f"evidence {self.name}: give a new name, a function as 'module:function', and a weight")
+            raise ValueError(f"evidence {self.name}: give a name, a function as 'module:function', and a weight")
         if self.extra and self.extra not in EXTRAS:
             raise ValueError(f"evidence {self.name}: there is no extra {self.extra}")
 
@@ -140,15 +139,13 @@ EVIDENCE_KINDS = (
 )
 """The kinds that ship. Layout is computed only when habits are inferred, and references document by document."""
 
+EVIDENCE: tuple[Evidence, ...] = tuple(kind.name for kind in EVIDENCE_KINDS)
 DEFAULT_EVIDENCE: tuple[Evidence, ...] = tuple(kind.name for kind in EVIDENCE_KINDS if kind.default)
 
 
 def evidence_kinds() -> tuple[EvidenceKind, ...]:
-    """Return the kinds that ship, then those of other packages; of kinds with the same name only the first."""
-    kinds: dict[Evidence, EvidenceKind] = {}
-    for kind in (*EVIDENCE_KINDS, *plugins("iconotext.evidence", EvidenceKind)):
-        kinds.setdefault(kind.name, kind)
-    return tuple(kinds.values())
+    """Return the kinds that ship, then those of other packages."""
+    return EVIDENCE_KINDS + plugins("iconotext.evidence", EvidenceKind, EVIDENCE)
 
 
 def evidence_names() -> tuple[Evidence, ...]:

@@ -150,7 +150,7 @@ OUTPUTS = (
 
 def outputs() -> tuple[Output, ...]:
     """Return all formats: those that ship, then those of other packages (entry points ``iconotext.outputs``)."""
-    return OUTPUTS + plugins("iconotext.outputs", Output)
+    return OUTPUTS + plugins("iconotext.outputs", Output, tuple(output.name for output in OUTPUTS))
 
 
 def output_named(name: str) -> Output:

@@ -13,7 +13,7 @@ from html import escape
 from itertools import groupby
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from iconotext.decide.measured import measured_at, measured_for
 from iconotext.decide.settings import LinkSettings
@@ -39,7 +39,9 @@ from iconotext.types import Document, Evidence, Kind, Link, LinkedDocument
 HUES = 6
 """Number of colours of lines, ``hue-0`` to ``hue-5`` in the style sheet, used by images in turn."""
 
-FORM_KINDS: Mapping[Evidence, str] = {
+FormKind = Literal["picture", "caption", "layout", "reference"]
+
+FORM_KINDS: Mapping[FormKind, str] = {
     "picture": "what the picture shows",
     "caption": "caption",
     "layout": "place",

@@ -16,8 +16,10 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, Response
 from pydantic import BaseModel, Field
 
+from iconotext.decide.settings import Selection
 from iconotext.plain_text import data_size
 from iconotext.report.page import PACKAGE, asset, environment, policy_hash, policy_of
+from iconotext.report.reading_page import FORM_KINDS, FormKind
 from iconotext.serve.answers import LARGEST
 from iconotext.serve.collections import (
     TheCollection,
@@ -32,20 +34,19 @@ from iconotext.serve.results import PAGE, REVIEW
 from iconotext.serve.root import shelf
 from iconotext.serve.settings import ServeSettings
 from iconotext.serve.store import Entry
-from iconotext.types import EVIDENCE
 
 
 class Chosen(BaseModel):
     """Settings of a reading view, as sent by its form."""
 
-    evidence: list[Literal["picture", "caption", "layout", "reference"]] = []
-    select: Literal["top-k", "best", "order", "assignment", "threshold"] = "top-k"
+    evidence: list[FormKind] = []
+    select: Selection = "top-k"
     k: int = Field(3, ge=1, le=99)
     min_confidence: Annotated[float, Field(ge=0, le=1)] | Literal[""] = ""
 
     def settings(self) -> dict[str, object]:
         """The changes to ``LinkSettings``; if no evidence is chosen, all evidence is used."""
-        kinds = tuple(kind for kind in EVIDENCE if kind in self.evidence)
+        kinds = tuple(kind for kind in FORM_KINDS if kind in self.evidence)
         least = None if self.min_confidence == "" else self.min_confidence
         return {"select": self.select, "k": self.k, "min_confidence": least, **({"evidence": kinds} if kinds else {})}
 

@@ -11,9 +11,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
 
-T = TypeVar("T")
+
+class Row(Protocol):
+    """A row of a table that others may add to."""
+
+    @property
+    def name(self) -> str:
+        """The name, which no other row of the table has."""
+
+
+T = TypeVar("T", bound=Row)
 
 
 @dataclass(frozen=True)
@@ -24,14 +33,15 @@ class Choices:
 
 
 @cache
-def plugins(group: str, kind: type[T]) -> tuple[T, ...]:
+def plugins(group: str, kind: type[T], taken: tuple[str, ...]) -> tuple[T, ...]:
     """Return the entries of installed packages for one table, in the order of their names.
 
-    A broken entry costs one line on stderr, once a process, and nothing else.
+    A broken entry, or one whose name is taken, costs one line on stderr, once a process, and nothing else.
 
     Args:
         group: Group of entry points, such as ``iconotext.readers``.
         kind: Row type of the table, which every entry must be an instance of.
+        taken: Names of the rows that ship.
     """
     loaded: list[T] = []
     for point in sorted(entry_points(group=group), key=lambda point: point.name):
@@ -40,12 +50,18 @@ def plugins(group: str, kind: type[T]) -> tuple[T, ...]:
         except Exception as error:  # code of others, which may fail in any way
             reason = f"{type(error).__name__}: {error}"
         else:
-            if isinstance(entry, kind):
+            reason = _refusal(entry, kind, {*taken, *(row.name for row in loaded)})
+            if not reason:
                 loaded.append(entry)
                 continue
-            reason = f"its entry is of type {type(entry).__name__}, not {kind.__name__}"
         say_broken(point, reason)
     return tuple(loaded)
+
+
+def _refusal(entry: Any, kind: type[Row], taken: set[str]) -> str:
+    if not isinstance(entry, kind):
+        return f"its entry is of type {type(entry).__name__}, not {kind.__name__}"
+    return f"the name {entry.name} is taken" if entry.name in taken else ""
 
 
 def say_broken(point: EntryPoint, reason: str) -> None:
