@@ -157,59 +157,10 @@ COMMANDS = {
     "data-link": "link {data}/originals --to json --output links.json",
 }
 
-# Trees that have no src/iconotext/papers are older than that folder; there, options read differently: new and old.
-OLD_OPTIONS = {
-    " --k ": " --set k=",
-    " --word-vectors ": " --set word_vectors=",
-    "random {in}/linked/corpus.jsonl --json --seed ": "random {in}/linked/corpus.jsonl --json --set seed=",
-    " --set *:image.kind=projection ": (
-        " --set *:image.kind=projection --set *:image.layers=3 --set *:image.concepts=true "
-    ),
-    "--distractors 4": "--set distractors=4",
-    "--images {in}/recipeqa/images --validation 0.2": "--images {in}/recipeqa/images --set validation=0.2",
-    "--images {in}/reddit/images --test 0.3": "--images {in}/reddit/images --set test=0.3",
-    "-o wiki.jsonl --validation 0.2 --test 0.2": "-o wiki.jsonl --set validation=0.2 --set test=0.2",
-    "--min-images 1": "--set min_images=1",
-}
-
-# Files, as "case/file" with * and ?, and the fields in them, at any depth, that have another name in the new tree.
-RENAMED = {
-    "*": {"evidence_text": "evidence_ocr"},
-    "*/log.csv": {"positive": "positive_cosines", "still": "no_gradient"},
-    "*/recipe.toml": {"views": "augmentations"},
-}
-
-# Differences that are meant: "case/file: place" as this script prints it, with * and ?, and why.
+# Differences that are meant: "case/file: place" as this script prints it, with * and ?, and why. It is emptied when the
+# version that is compared with changes.
 LISTED: dict[str, str] = {
-    "reproduce-*/table.md: 13 entries, now 14": "table.md shows the curves, too",
-    "reproduce-*/table.md: 21 entries, now 22": "table.md shows the curves, too",
-    "reproduce-*/table.md: 30 entries, now 31": "table.md shows the curves, too",
-    "reproduce-li/*: set*: 10 entries, now 8": "two settings are not needed any more",
-    "reproduce-li/out/table.*: *Other settings than the paper*": "two settings are not needed any more",
-    "reproduce-li/stdout-0.txt: 1.set: 10 entries, now 8": "two settings are not needed any more",
-    "build-c[il]*/*.dropped.tsv: only in the new tree": "CITE and Clue are reported as all other builds are",
-    "build-c[il]*.report.json: *": "CITE and Clue are reported as all other builds are",
-    "build-*.report.json: settings: *: only in the * tree*": "a report has all settings of its builder, and no others",
-    "build-*.report.json: sources: 2 entries, now 1": "a folder of images is a setting, not a source",
-    "search/stdout-4.txt: *: ' size *": "how much of a library is tidied up by then",
-    "build-*/*.report.json: settings: *": "all settings stand in the report, those of reading beside the others",
-    "build-c[il][tu]e/*.report.json: *": "CITE and Clue have the report that all builders have",
-    "*/clue.report.json: *": "CITE and Clue have the report that all builders have",
-    "build-c[il][tu]e/*.dropped.tsv: *": "CITE and Clue have the table of dropped items that all builders have",
-    "*/clue.dropped.tsv: *": "CITE and Clue have the table of dropped items that all builders have",
-    "build-*/*.dropped.tsv: *": "the same lines, some in another order",
-    "reproduce-*: notes: only in the new tree (*": "results.json of each table has its notes",
-    "reproduce-*: 1: notes: only in the new tree (*": "results.json of each table has its notes",
-    "*/recipe.toml: text: *: only in the old tree*": "a recipe has only the settings of its kind of encoder",
-    "*/recipe.toml: image: *: only in the old tree*": "a recipe has only the settings of its kind of encoder",
-    "*/examples.html: *": "one head and one set of colours for all pages",
-    "link-html/pages/*.html: *": "one head and one set of colours for all pages",
-    "*/recipe.toml: objective: order: only in the old tree (0.0)": "objective.order is gone",
-    "*/README.md: 13 entries, now 14": "the page of a model says how the model was measured",
-    "*/README.md: 12: *Measured on the features as training stores them*": "the page of a model says how, too",
-    "reproduce-2/*.auc*": "tables are measured on features of 32 bits, as evaluate does; before, on those of training",
-    "reproduce-2/*: *correlation*": "tables are measured on features of 32 bits",
-    "reproduce-2/out/table.*: *": "tables are measured on features of 32 bits",
+    "*/README.md: *": "columns of the tables in model cards are aligned",
 }
 
 # Fields that are never the same, and files that are for the program alone.
@@ -239,7 +190,7 @@ def main() -> None:
         unlisted = 0
         for case in cases:
             outputs = [run(case, tree.resolve(), work, arguments.data) for tree in (arguments.old, arguments.new)]
-            unlisted += tell(case, list(differences(case, *outputs)), outputs)
+            unlisted += report(case, list(differences(case, *outputs)), outputs)
     sys.exit(1 if unlisted else 0)
 
 
@@ -250,11 +201,7 @@ def run(case: str, tree: Path, work: Path, data: str | None) -> Path:
     ).stdout.strip()
     folder = work / commit / case
     done = folder / "commands.log"
-    old = not (tree / "src/iconotext/papers").exists()
-    text = COMMANDS[case]
-    for mine, theirs in OLD_OPTIONS.items() if old else ():
-        text = text.replace(mine, theirs)
-    commands = [" ".join(each.split()) for each in text.strip().splitlines()]
+    commands = [" ".join(each.split()) for each in COMMANDS[case].strip().splitlines()]
     commands = [each.replace("{in}", str(work / "in")).replace("{data}", str(data)) for each in commands]
     if done.exists() and done.read_text() == "\n".join(commands):
         return folder
@@ -280,22 +227,20 @@ def run(case: str, tree: Path, work: Path, data: str | None) -> Path:
         (folder / f"stdout-{number}.txt").write_text(f"status {ran.returncode}\n{ran.stdout}")
         (folder / f"stderr-{number}.log").write_text(ran.stderr)
         if ran.returncode:
-            said = ran.stderr.strip().splitlines() or ["nothing"]
-            print(f"{case}: {tree.name}: `iconotext {command}` ended with {ran.returncode}: {said[-1]}")
+            last_line = (ran.stderr.strip().splitlines() or ["nothing"])[-1]
+            print(f"{case}: {tree.name}: `iconotext {command}` ended with {ran.returncode}: {last_line}")
     done.write_text("\n".join(commands))
     return folder
 
 
-def tell(case: str, found: list[str], outputs: list[Path]) -> int:
-    """Print a line for a case and one for each difference (ten of a file at most); the number of unlisted ones."""
-    reasons = {line: next((why for each, why in LISTED.items() if fnmatch.fnmatch(line, each)), None) for line in found}
+def report(case: str, different: list[str], outputs: list[Path]) -> int:
+    """Print a line for a case and for each difference, ten of a file at most; return the number of unlisted ones."""
+    reasons = {
+        line: next((why for each, why in LISTED.items() if fnmatch.fnmatch(line, each)), None) for line in different
+    }
     unlisted = sum(why is None for why in reasons.values())
-    said = (
-        "equal"
-        if not found
-        else f"{unlisted} differences" + (f", {len(found) - unlisted} listed" * (unlisted < len(found)))
-    )
-    print(f"{case:28} {len(files(outputs[1])):4} files  {said}", flush=True)
+    result = f"{unlisted} differences" + (f", {len(different) - unlisted} listed" * (unlisted < len(different)))
+    print(f"{case:28} {len(files(outputs[1])):4} files  {result if different else 'equal'}", flush=True)
     shown: Counter[str] = Counter()
     for line, why in reasons.items():
         shown[key := why or line.split(":")[0]] += 1
@@ -305,9 +250,9 @@ def tell(case: str, found: list[str], outputs: list[Path]) -> int:
 
 
 def files(folder: Path) -> dict[str, Path]:
-    """What is compared, by its path in the folder of a case."""
-    found = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
-    return {name: path for name, path in found.items() if not any(fnmatch.fnmatch(f"/{name}", e) for e in SKIPPED)}
+    """Return the files that are compared, by their paths in the folder of a case."""
+    paths = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {name: path for name, path in paths.items() if not any(fnmatch.fnmatch(f"/{name}", e) for e in SKIPPED)}
 
 
 def differences(case: str, old: Path, new: Path) -> Iterator[str]:
@@ -317,13 +262,7 @@ def differences(case: str, old: Path, new: Path) -> Iterator[str]:
         if name not in after or name not in before:
             yield f"{place}: only in the {'old' if name in before else 'new'} tree"
         else:
-            names = {
-                was: now
-                for each, pairs in RENAMED.items()
-                if fnmatch.fnmatch(place, each)
-                for was, now in pairs.items()
-            }
-            yield from compared(place, renamed(value_of(before[name], old), names), value_of(after[name], new))
+            yield from compared(place, value_of(before[name], old), value_of(after[name], new))
 
 
 def value_of(path: Path, folder: Path) -> Any:
@@ -362,19 +301,13 @@ def value_of(path: Path, folder: Path) -> Any:
         return text.splitlines()
 
 
-def renamed(value: Any, names: dict[str, str]) -> Any:
-    if isinstance(value, dict):
-        return {names.get(name, name): renamed(inner, names) for name, inner in value.items()}
-    return [renamed(inner, names) for inner in value] if isinstance(value, list) else value
-
-
 def compared(place: str, old: Any, new: Any) -> Iterator[str]:
     """Each place where two values differ."""
     if isinstance(old, dict) and isinstance(new, dict):
         for name in sorted((old.keys() | new.keys()) - CHANGING, key=str):
             if name not in new or name not in old:
-                kept = old.get(name, new.get(name))
-                yield f"{place}: {name}: only in the {'old' if name in old else 'new'} tree ({str(kept)[:80]})"
+                value = old.get(name, new.get(name))
+                yield f"{place}: {name}: only in the {'old' if name in old else 'new'} tree ({str(value)[:80]})"
             else:
                 yield from compared(joined(place, name), old[name], new[name])
     elif isinstance(old, list) and isinstance(new, list):
