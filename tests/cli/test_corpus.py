@@ -380,8 +380,8 @@ def test_samples_are_read_to_the_place_where_they_are_cut_off(tmp_path, picture)
 def test_progress_is_shown_on_terminals_only(tmp_path, monkeypatch):
     path = corpus(tmp_path / "c.jsonl", row("a", "x"))
     assert run("stats", path).stderr == ""
-    from iconotext.cli.corpus import total
+    from iconotext.cli.corpus import document_total
 
-    assert total(path) == 0
+    assert document_total(path) == 0
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    assert total(path) == 1
+    assert document_total(path) == 1

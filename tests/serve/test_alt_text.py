@@ -236,6 +236,15 @@ def test_a_menu_of_a_web_page_is_told_apart_from_its_text(writer, tmp_path):
     assert changed_file(writer, made["id"], "x/a.html") == expected
 
 
+def test_a_picture_at_the_beginning_of_a_page_belongs_to_its_text(writer, tmp_path):
+    drawn(tmp_path, "a.png", "red")
+    page = b"<img src=a.png><p>The boats lie in the harbour all winter, and nobody looks after them at all.</p>"
+    made = writer.send({"x/a.html": page, "x/a.png": (tmp_path / "a.png").read_bytes()}).json
+    found = described(writer, writer.linked(made["id"])["documents"][0]["id"])
+    assert found["elsewhere"] == []
+    assert found["pictures"][0]["findings"][0]["rule"] == "alt-missing"
+
+
 @pytest.fixture
 def vision():
     with serving() as server:

@@ -105,7 +105,7 @@ def test_a_file_waits_for_a_free_process_and_is_refused_where_it_cannot_be_made(
 
 
 def test_what_cannot_be_stored_for_a_bug_is_not_done_again_at_once(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr("iconotext.serve.jobs.AGAIN", 1_000)
+    monkeypatch.setattr("iconotext.serve.jobs.RETRY_SECONDS", 1_000)
     with closing(Store(tmp_path / "s.sqlite")) as store:
         store.add_collection("trip", tmp_path, own=False)
         pool = MadeUp(Reply(b"", 0, 0))  # nothing that a collection can have

@@ -153,7 +153,7 @@ def test_where_nothing_is_decided_there_is_no_corpus_and_it_is_said_why(server, 
         answer = server.ask("GET", f"{home}/{what}")
         assert (answer.status, answer.json["detail"]) == (
             409,
-            "every picture that was judged is undecided: as many say one as another",
+            "every picture that was judged is undecided: no answer has most votes",
         )
 
 

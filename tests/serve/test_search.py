@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from iconotext.library.files import digest_of
+from iconotext.serve.search import _address
+from iconotext.serve.search_work import SearchIn
 from tests.support import program
 from tests.support.server import Running, png
 
@@ -184,7 +186,7 @@ def test_a_file_that_took_the_place_of_a_picture_is_not_shown(searching, library
         ({"sentence": "  "}, 400, "the sentence is empty"),
         ({"sentence": "x", "relation": "love"}, 400, "not among the relations"),
         ({"sentence": "x", "since": "soon"}, 400, "not a date"),
-        ({"sentence": "x", "folder": "/etc"}, 400, "which begin with: docs, photos"),
+        ({"sentence": "x", "folder": "/etc"}, 400, "they begin with: docs, photos"),
         ({"sentence": "x", "folder": "photos/../../etc", "top": 1}, 200, '"results":[]'),
         ({"picture": "0" * 32}, 404, "not in the library"),
         ({"picture": "../../key"}, 422, "picture: string should match pattern"),
@@ -232,6 +234,11 @@ def test_more_pictures_and_only_what_is_asked_is_in_addresses(searching):
     assert shown.count('class="zoom"') == 32
     assert 'id="result-25"' in shown
     assert 'id="more"' not in shown
+
+
+def test_an_address_has_what_differs_from_the_page_without_a_query():
+    assert _address(SearchIn(sentence="boat", top=24)) == "/search?sentence=boat"
+    assert _address(SearchIn(sentence="boat", top=10), anyway=True) == "/search?sentence=boat&top=10&anyway=True"
 
 
 def test_nobody_searches_without_a_cookie_or_the_key(searching, library):

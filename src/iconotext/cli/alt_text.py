@@ -111,14 +111,14 @@ def draft(
     - the same with `--write`, or with `--json > drafts.json`: change it, then
       `iconotext alt-text draft --write --from drafts.json`
     """
-    with known_errors(download=download, goes_on=captioning.url is not None):
+    with known_errors(download=download, goes_on=captioning.url is not None):  # the captioner stores replies
         from iconotext.alt_text.drafts import chosen, read_drafts, row
 
         if from_ is not None:
             if paths or not write:
                 raise SettingError("--from takes --write and no PATH: the drafts name their documents")
-            read = chosen(read_drafts(from_), accept or ())
-            _write(read, reading, {}, yes=yes, quiet=quiet, over=replace_)
+            drafts = chosen(read_drafts(from_), accept or ())
+            _write(drafts, reading, {}, yes=yes, quiet=quiet, over=replace_)
             return
         if not paths:
             raise SettingError("name the documents, or with --from a file of drafts")
@@ -127,7 +127,8 @@ def draft(
         captioner = named_captioner(captioning)
         if captioner is None:
             raise SettingError(NO_CAPTIONER)
-        settings = RunSettings(model, reading, linking.model_copy(update={"relations": "none"}), quiet=quiet)
+        linking = linking.model_copy(update={"relations": "none"})  # drafts do not show them
+        settings = RunSettings(model, reading, linking, quiet=quiet)
         drafts, folders, finish = _drafts(paths, settings, captioner, poor=replace_)
         drafts = chosen(drafts, accept or ())
         if write:
@@ -168,7 +169,7 @@ def _drafts(
         raise SettingError("drafts are made for a book as a whole: leave --epub out")
     quiet = settings.quiet
     run = Run(paths, settings.reading, output=None, quiet=quiet)
-    # Taken before they are read: a file that changes while the model is asked gets no text of its older version.
+    # Digests are taken before reading, so a file that changes while the model works is refused when written.
     before = {path: _digest(path) for path, _ in run.files}
     documents = (
         (linked, before.get(linked.document.source) if linked.document.source else None)
@@ -190,18 +191,25 @@ def _drafts(
             refused.append(outcome)
         else:
             drafts.append(outcome)
-    for reason in dict.fromkeys(refusal.reason for refusal in refused if refusal.text is None):
-        names = [refusal.id for refusal in refused if refusal.reason == reason]
+    _report(captioner, drafts, refused, quiet=quiet)
+    return drafts, {str(path): folder for path, folder in run.files}, run.finish
+
+
+def _report(captioner: Captioner, drafts: list[Draft], refused: list[Refused], *, quiet: bool) -> None:
+    """Print how many drafts there are, and why pictures got none; with ``quiet`` only those without a reply."""
+    unanswered = [refusal for refusal in refused if refusal.text is None]
+    for reason in dict.fromkeys(refusal.reason for refusal in unanswered):
+        names = [refusal.id for refusal in unanswered if refusal.reason == reason]
         complain(f"no draft for {counted(len(names), 'picture')} ({shortened(', '.join(names), 60)}): {reason}")
-    for refusal in refused if not quiet else ():
+    if quiet:
+        return
+    for refusal in refused:
         if refusal.text is not None:
             reply = f'; the model said "{refusal.text}"' if refusal.text else ""
             complain(f"no draft for {refusal.id} ({refusal.source}): {refusal.reason}{reply}")
-    if not quiet:
-        stored = f"; {captioner.stored:,} had a reply from before" if captioner.stored else ""
-        sent = f"{counted(captioner.sent, 'picture')} sent to {captioner.host}, {captioner.tokens:,} tokens"
-        say(f"{sent}{stored}; {counted(len(drafts), 'draft')}", err=True)
-    return drafts, {str(path): folder for path, folder in run.files}, run.finish
+    stored = f"; {captioner.stored:,} had a reply from before" if captioner.stored else ""
+    sent = f"{counted(captioner.sent, 'picture')} sent to {captioner.host}, {captioner.tokens:,} tokens"
+    say(f"{sent}{stored}; {counted(len(drafts), 'draft')}", err=True)
 
 
 def _digest(path: Path) -> str | None:
@@ -247,7 +255,7 @@ def _write(
 
 
 def _agreed(path: str, number: int) -> bool:
-    """Whether the user at the terminal agrees; False without a terminal."""
+    """Whether the user at the terminal agrees; ``OutputError`` without a terminal."""
     if not has_terminal():
         raise OutputError(f"{path}: nobody is there to ask: --yes writes without asking")
     return typer.confirm(f"Write {counted(number, 'alternative text')} into {path}?", err=True)

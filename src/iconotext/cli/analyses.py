@@ -295,7 +295,7 @@ def sampling(
     """Does training choose right? How many of the links it takes for likely, and for unlikely, are gold, by epoch.
 
     Li 2021 trains on the likeliest links of a document (TK) and on the least likely ones (NegTK), and trusts that the
-    ones are mostly links and the others mostly none. Models count it while they are trained, where the training
+    former are mostly links, and the latter mostly none. Models count it while they are trained, where the training
     documents have gold links. With `--json` the numbers are printed, and nothing is drawn.
 
     **Example**
@@ -425,7 +425,7 @@ def refinement(
 @settings_options
 def spread(
     model: Annotated[str, argument(help="As for `evaluate`.")],
-    corpus: Annotated[Path, argument(help="Corpus file; nobody need know its links.")],
+    corpus: Annotated[Path, argument(help="Corpus file; it needs no gold links.")],
     settings: Annotated[
         DifficultySettings,
         Fields(only=("text", "image", "word_vectors", "word_dim", "cache")),

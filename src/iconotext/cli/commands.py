@@ -57,7 +57,7 @@ class Command:
 
     @property
     def name(self) -> str:
-        """What is typed."""
+        """The whole command, as it is typed."""
         return f"iconotext {self.path}"
 
     @property

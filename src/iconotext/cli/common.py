@@ -10,9 +10,10 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import timedelta
+from functools import partial
 from time import monotonic, sleep
 from typing import TypeVar
 
@@ -31,7 +32,7 @@ Item = TypeVar("Item")
 GRACE = 2.0
 """Seconds after Ctrl-C in which the program ends by itself."""
 
-_telling = threading.Lock()
+_reporting = threading.Lock()
 
 
 @contextmanager
@@ -43,28 +44,11 @@ def known_errors(
     Args:
         download: Whether missing models may be downloaded in the block.
         goes_on: Whether the same command continues where it was stopped.
-        elsewhere: Whether other processes write, or a database, so that files cannot be counted.
+        elsewhere: Whether others also write (processes, a database), so that our count of files would be wrong.
         status: Exit status, if 1 has another meaning.
     """
-    global _stopped
-    # Blocks may be nested: an option's callback has one while the context of its command is made.
-    before, outer = len(written), _stopped
-
-    def stopped() -> str:
-        files = "whatever was written is complete"
-        if not elsewhere:
-            new = list(written)[before:]
-            if new:
-                from iconotext.features.cache import cache_folder
-
-                new = [path for path in new if cache_folder() not in path.parents]
-            if not new:
-                return "stopped; nothing was written"
-            number = "1 file was" if len(new) == 1 else f"{len(new):,} files were"
-            files = f"{number} written, and {'is' if len(new) == 1 else 'are'} complete"
-        return f"stopped; {files}{', and the same command goes on from there' if goes_on else ''}"
-
-    _stopped = stopped
+    message = partial(_stop_message, len(written), goes_on=goes_on, elsewhere=elsewhere)
+    _stop_messages.append(message)
     try:
         with ExitStack() as stack:
             stack.enter_context(_ends_when_terminated())
@@ -83,15 +67,35 @@ def known_errors(
         _give_up_stdout()
         sys.exit(status)
     except KeyboardInterrupt as error:
-        _tell_of_interruption()
+        _report_interruption()
         sys.exit(143 if isinstance(error, _Terminated) else 130)
     finally:
-        if _stopped is stopped:  # no interruption was reported
-            _stopped = outer
+        with suppress(ValueError):  # an interruption was reported
+            _stop_messages.remove(message)
 
 
-def _stopped() -> str:
-    return "stopped; nothing was written"
+NOTHING_WRITTEN = "stopped; nothing was written"
+
+_stop_messages: list[Callable[[], str]] = [lambda: NOTHING_WRITTEN]
+"""What an interruption reports in each open block of ``known_errors``, the innermost last; empty once it was reported.
+
+Blocks may be nested: an option's callback has one while the context of its command is made."""
+
+
+def _stop_message(before: int, *, goes_on: bool, elsewhere: bool) -> str:
+    """The line about an interruption, if ``before`` files had been written when the block began."""
+    files = "whatever was written is complete"
+    if not elsewhere:
+        new = list(written)[before:]
+        if new:
+            from iconotext.features.cache import cache_folder
+
+            new = [path for path in new if cache_folder() not in path.parents]  # the cache is no result
+        if not new:
+            return NOTHING_WRITTEN
+        number = "1 file was" if len(new) == 1 else f"{len(new):,} files were"
+        files = f"{number} written, and {'is' if len(new) == 1 else 'are'} complete"
+    return f"stopped; {files}{', and the same command goes on from there' if goes_on else ''}"
 
 
 def end_soon_when_interrupted() -> None:
@@ -99,7 +103,7 @@ def end_soon_when_interrupted() -> None:
 
     Python's own handler waits for both. The files are whole whenever the program ends: they are written atomically.
     """
-    if os.name != "posix":  # where only a socket can wake a thread
+    if os.name != "posix":  # on Windows the wake-up handle must be a socket
         return
     read_end, write_end = os.pipe()
     os.set_blocking(write_end, False)
@@ -107,20 +111,19 @@ def end_soon_when_interrupted() -> None:
     in_background(_end_soon, read_end)
 
 
-def _end_soon(heard: int) -> None:
-    while (number := os.read(heard, 1)[0]) not in (signal.SIGINT, signal.SIGTERM):
+def _end_soon(read_end: int) -> None:
+    while (number := os.read(read_end, 1)[0]) not in (signal.SIGINT, signal.SIGTERM):
         pass
     sleep(GRACE)
-    _tell_of_interruption()
+    _report_interruption()
     os._exit(128 + number)
 
 
-def _tell_of_interruption() -> None:
-    global _stopped
-    with _telling:  # the main thread and that of ``_end_soon`` may come at the same moment
-        if line := _stopped():
-            complain(line)
-        _stopped = str  # once is enough
+def _report_interruption() -> None:
+    with _reporting:  # the main thread and that of ``_end_soon`` may come at the same moment
+        if _stop_messages:
+            complain(_stop_messages[-1]())
+        _stop_messages.clear()
 
 
 class _Terminated(KeyboardInterrupt):

@@ -55,7 +55,7 @@ class Configured:
     params: list[Any]
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """Make Click's context of a call; what is wrong outside the command line ends it with one line."""
+        """Make Click's context of a call; a wrong variable or file ends the program with one line."""
         options = {flag(p): p for p in self.params if p.param_type_name == "option" and not p.is_eager}
         with known_errors(status=STATUS.get(self.path, 1)):
             # Click uses the default map after the command line and the environment, which gives the order above.
@@ -69,29 +69,32 @@ class Configured:
                 raise
 
     def _from_files(self, options: dict[str, Any]) -> dict[str, tuple[Any, str]]:
-        """Return option to its value, and to the file that says so."""
+        """Option to its value, and to the file and key that set it."""
         values: dict[str, tuple[Any, str]] = {}
-        for file, table, is_project in _files():
-            for word in self.path:
-                table = table.get(word, table.get(word.replace("-", "_"), {}))
-                if not isinstance(table, dict):
-                    table = {}
-            for key, value in table.items():
+        for file, contents, is_project in _files():
+            for key, value in self._own_table(contents).items():
                 name = key.replace("_", "-")
-                where = f"{file}: {'.'.join((*self.path, name))}"
+                full_name = ".".join((*self.path, name))
                 if name not in options:
                     self._check_command(key, value, options, str(file))
-                elif is_project and ".".join((*self.path, name)) not in OF_A_PROJECT:
+                    continue
+                if is_project and full_name not in OF_A_PROJECT:
                     raise SettingError(
-                        f"{where}: the file of a folder may not set this, since it may come from anywhere; say it on "
-                        f"the command line, in the environment or in {user_file()}"
+                        f"{file}: {full_name}: the file of a folder may not set this, since it may come from anywhere; "
+                        f"say it on the command line, in the environment or in {user_file()}"
                     )
-                elif isinstance(value, dict):
-                    raise SettingError(f"{where}: a value is needed, not a table")
-                else:
-                    single = options[name].multiple and not isinstance(value, list)
-                    values[name] = ([value] if single else value), where
+                if isinstance(value, dict):
+                    raise SettingError(f"{file}: {full_name}: a value is needed, not a table")
+                single = options[name].multiple and not isinstance(value, list)
+                values[name] = ([value] if single else value), f"{file}: {full_name}"
         return values
+
+    def _own_table(self, table: dict[str, Any]) -> dict[str, Any]:
+        """The table of this command in the contents of a file; empty if there is none."""
+        for word in self.path:
+            inner = table.get(word, table.get(word.replace("-", "_")))
+            table = inner if isinstance(inner, dict) else {}
+        return table
 
     def _check_command(self, key: str, value: Any, options: dict[str, Any], file: str) -> None:
         """Raise ``SettingError`` unless a key of a file, which is no option, is a command with a table."""
@@ -170,7 +173,7 @@ def _text(path: Path) -> str:
         return ""
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
-            return file.read(2**20)  # of a larger file, our tables are looked for in the beginning alone
+            return file.read(2**20)  # of a larger file, only the beginning is searched for our tables
     except OSError as error:
         raise SettingError(f"{path}: cannot be read: {error.strerror}") from error
 

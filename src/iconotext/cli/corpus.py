@@ -43,7 +43,7 @@ class To(StrEnum):
     SHARDS = "shards"
 
 
-def total(path: Path) -> int:
+def document_total(path: Path) -> int:
     """Number of documents for a progress bar; 0 if unknown, or if the corpus is in a store."""
     from iconotext.corpus.store import count_documents
 
@@ -53,15 +53,15 @@ def total(path: Path) -> int:
 def check(
     paths: Annotated[list[Path], argument(metavar="PATH...", help=f"Corpora {ANY_FORMAT}")],
     pictures: Annotated[
-        bool, typer.Option("--pictures/--no-pictures", help="Decode every picture, or only see that it is there.")
+        bool, typer.Option("--pictures/--no-pictures", help="Decode every picture, or only check that it is there.")
     ] = True,
     workers: Workers = None,
     json: Json = False,
 ) -> None:
     """List everything that is wrong with a corpus: fields, ids, pictures, pictures in two splits.
 
-    The exit status is 1 when there is something. Of several corpora each is looked at by itself; ids and pictures of
-    the shards of a folder are compared over all. --json has a line for each.
+    The exit status is 1 when there is something. Each corpus is checked by itself; ids and pictures of the shards of a
+    folder are compared over all its shards. --json has a line for each corpus or shard.
 
     **Examples**
 
@@ -102,8 +102,8 @@ def check(
 
 
 def _watched(path: Path) -> Watch:
-    """Shows progress; if the total is unknown, it is the number of documents in a corpus."""
-    documents = total(path)
+    """A function that shows progress; an unknown total is replaced by the number of documents in a corpus."""
+    documents = document_total(path)
 
     def watch(items: Iterable[Any], *, total: int, label: str) -> Iterator[Any]:
         return progress(items, total=total or documents, label=label)
@@ -151,10 +151,10 @@ def convert(
 ) -> None:
     """Write a corpus in another format; features of its images that lie beside it are copied along.
 
-    With --to shards it becomes a folder of tables with the pictures in their rows, for `iconotext scale link`.
+    Features are `features.npy` and `id2row.json`, which serve all corpora of a folder: those of another data set that
+    lie beside the result are replaced only with --force.
 
-    These are `features.npy` and `id2row.json`, which serve all corpora of a folder: those of another data set that lie
-    beside the result are replaced only with --force.
+    With --to shards a corpus becomes a folder of tables with the pictures in their rows, for `iconotext scale link`.
 
     **Examples**
 
@@ -202,7 +202,9 @@ def _write_shards(source: Path, target: Path, size: int | None) -> None:
 
     files = corpus_files(source)
     documents = (d for file in files for d in documents_of(file, inside=files != (source,)))
-    _into_shards(progress(documents, total=sum(map(total, files)), label="Writing"), target, size or SHARD_DOCUMENTS)
+    _into_shards(
+        progress(documents, total=sum(map(document_total, files)), label="Writing"), target, size or SHARD_DOCUMENTS
+    )
 
 
 def _into_shards(documents: Iterable[Document], target: Path, size: int) -> None:
@@ -225,9 +227,9 @@ def split(
 ) -> None:
     """Divide a corpus into train, validation and test, at random; splits that it has are replaced.
 
-    Documents that share a picture go together, so that no picture is in two splits. Of a folder of shards, here or in a
-    store, at most as many new shards are made, with the pictures in their rows, and one of a corpus that has its
-    pictures in a tar or in its rows: name a new folder.
+    Documents that share a picture go together, so that no picture is in two splits. A folder of shards, here or in a
+    store, becomes at most as many new shards, with the pictures in their rows; a corpus with its pictures in a tar or
+    in its rows becomes one shard. Name a new folder for shards.
 
     **Examples**
 
@@ -252,7 +254,7 @@ def split(
                 yield document
 
         # Read twice, for the splits and to write, so that the documents need not be in memory.
-        watched = progress(documents(), total=sum(map(total, files)), label="Reading")
+        watched = progress(documents(), total=sum(map(document_total, files)), label="Reading")
         splits = assign_splits(watched, Shares(validation, test), seed=seed)
         if into_shards and any(output.suffix.lower() in row.suffixes for row in FORMATS.values() if row.write):
             raise OutputError(f"{output}: {path} has its pictures in rows or in a tar, so name a new folder for shards")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from iconotext.cli.common import known_errors, progress
-from iconotext.cli.corpus import total
+from iconotext.cli.corpus import document_total
 from iconotext.cli.options import Force, Json, argument, option
 from iconotext.cli.output import say, say_json, show
 from iconotext.corpus.stats import TABLE_1
@@ -54,7 +54,8 @@ def stats(
         if plot is not None:
             check_figure(plot, force=force)
         counts = [
-            row_stats(progress(read_rows(path), total=total(path), label=f"Counting {path.name}")) for path in paths
+            row_stats(progress(read_rows(path), total=document_total(path), label=f"Counting {path.name}"))
+            for path in paths
         ]
         by_name = dict(zip(_names(paths), counts, strict=True))
         if plot is not None:  # first: who reads the tables may stop after some lines

@@ -132,8 +132,8 @@ def _context_table(contexts: list[Context]) -> Table:
     for context in contexts:
         cell = Text(" › ".join(map(readable, context.headings)), style="dim")
         cell.append(f"{chr(10) if context.headings else ''}{readable(context.text) or 'nothing'}", style="not dim")
-        sure = Text(f"by {context.by}", style="dim") if context.confidence is None else bar(context.confidence)
-        table.add_row(Text(shortened(readable(context.source), 40)), cell, sure)
+        confidence = Text(f"by {context.by}", style="dim") if context.confidence is None else bar(context.confidence)
+        table.add_row(Text(shortened(readable(context.source), 40)), cell, confidence)
     return table
 
 
@@ -202,13 +202,13 @@ def _write(
     paths: list[str],
     settings: RunSettings,
     kind: type[Context] | type[Chunk],
-    of: Callable[[LinkedDocument], Iterable[Any]],
+    excerpts_of: Callable[[LinkedDocument], Iterable[Any]],
     table: Callable[[list[Any]], Table],
     output: Path | None,
     *,
     as_json: bool,
 ) -> None:
-    """Link documents and write the results of ``of``; ``Run.finish`` determines the exit status."""
+    """Link documents and write their excerpts; ``Run.finish`` determines the exit status."""
     from iconotext.report.as_excerpts import check_folder, check_suffix, json_array, write_dataset, write_excerpts
     from iconotext.system.files import check_overwrite
 
@@ -228,7 +228,7 @@ def _write(
         nonlocal written
         for linked in linked_documents(run, settings):
             if isinstance(linked, LinkedDocument):
-                for item in of(linked):
+                for item in excerpts_of(linked):
                     written += 1
                     yield linked.document, item
 

@@ -44,7 +44,7 @@ def add(
         argument(
             metavar="PATH...",
             help=f"Pictures, documents ({EXAMPLES}, ...), shards or their results (in a store, "
-            "too: s3://bucket/linked), or folders of all that. Without any, what was added before is looked at again.",
+            "too: s3://bucket/linked), or folders of all that. Without any, what was added before is checked again.",
         ),
     ] = None,
     reading: Reading = ReadSettings(),
@@ -177,8 +177,8 @@ def _show_report(path: Path, report: Report) -> None:
         (len(report.failures), "{:,} failed"),
     ]
     parts = [text.format(number, s="" if number == 1 else "s") for number, text in counts if number > 0]
-    nothing = report.documents and not (report.added or report.encoded or report.unchanged or report.removed)
-    if nothing and not report.left_out:
+    no_pictures = report.documents and not (report.added or report.encoded or report.unchanged or report.removed)
+    if no_pictures and not report.left_out:
         documents = counted(report.documents, "document")
         parts[-1] += f"; no pictures in {documents}: add documents that show some, or pictures"
     say(f"{path}: {', '.join([counted(report.added, 'new picture'), *parts])}")
@@ -191,26 +191,26 @@ def _show_list(description: dict[str, Any]) -> None:
     from iconotext.plain_text import readable
 
     index = description["index"]
-    rows = [  # a slice up to False or 0 leaves its row out
-        ("pictures", f"{description['pictures']:,}"),
-        *[("documents", f"{description['documents']:,}")][: description["documents"] or not description["shards"]],
-        *[("shards", f"{description['shards']:,} (documents in shards are not counted)")][: description["shards"]],
-        *[
-            ("added", f"{readable(f['path'])} ({counted(f['pictures'], 'picture')})")
-            for f in description["folders"][:SHOWN]
-        ],
-        *[("", f"and {len(description['folders']) - SHOWN} more")][: len(description["folders"]) > SHOWN],
-        *[("", counted(description["single_pictures"], "single picture"))][: description["single_pictures"]],
+    search = "exact"
+    if index is not None:
+        recall = f"{percent(index['recall'], 1)} of the ten nearest pictures"
+        search = f"approximate: finds {recall} (measured with {index['queries']} queries)"
+    folders, documents, shards = description["folders"], description["documents"], description["shards"]
+    rows = [("pictures", f"{description['pictures']:,}")]
+    if documents or not shards:
+        rows.append(("documents", f"{documents:,}"))
+    if shards:
+        rows.append(("shards", f"{shards:,} (documents in shards are not counted)"))
+    rows += [("added", f"{readable(f['path'])} ({counted(f['pictures'], 'picture')})") for f in folders[:SHOWN]]
+    if len(folders) > SHOWN:
+        rows.append(("", f"and {len(folders) - SHOWN} more"))
+    if description["single_pictures"]:
+        rows.append(("", counted(description["single_pictures"], "single picture")))
+    rows += [
         ("model", description["model"]),
         ("relations", ", ".join(description["relations"]) or "none"),
         ("size", data_size(description["bytes"])),
-        (
-            "search",
-            "exact"
-            if index is None
-            else f"approximate: finds {percent(index['recall'], 1)} of the ten nearest pictures (measured with"
-            f" {index['queries']} queries)",
-        ),
+        ("search", search),
     ]
     table = Table(show_header=False, box=None, title=Text(readable(description["library"])), title_justify="left")
     for name, value in rows:

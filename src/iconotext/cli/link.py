@@ -66,7 +66,7 @@ class Run:
         output: The file or folder that the run writes; it is not read if it is in a folder of documents.
 
     Attributes:
-        found: The documents: the file, and the named folder that contains it, None if the file itself was named.
+        files: The file of each document, and the named folder that contains it; None if the file itself was named.
         names: Their ids, before an EPUB is divided into chapters.
         habits: Where pictures stand, a text for each collection.
 
@@ -152,7 +152,7 @@ class Run:
         logger.info("%s: %s", where, "unchanged" if linked is None else f"{counts.links} links")
 
     def _note(self, where: str, linked: LinkedDocument) -> None:
-        """Report notes on a document's links at once, but each note on a language only the first time."""
+        """Print the notes on a document's links, which are about its language; of each language only the first."""
         language = linked.document.language
         self._foreign[language] += 1
         if self._foreign[language] == 1 and not self._quiet:
@@ -286,7 +286,7 @@ def link(
         bool, typer.Option("--all-pages", help="Make a page of each document of a folder, also without pictures.")
     ] = False,
     quiet: Quiet = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Tell of every file.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Report every file.")] = False,
 ) -> None:
     """Find which sentences each picture belongs to.
 
@@ -369,7 +369,7 @@ def link_folder(paths: list[Path], folder: Path, settings: RunSettings) -> None:
     chapters = settings.reading.epub == "chapters" and any(p.suffix.lower() == ".epub" for p, _ in run.files)
     by_name = dict(zip(run.names, run.files, strict=True))
     # The habits and the pages need the documents, one after the other; RunFiles reads each file once.
-    with RunFiles(by_name, settings.reading, as_said_here) as files:
+    with RunFiles(by_name, settings.reading, worded_for_command) as files:
         linker = cache(settings.linker)  # a document alone that has not changed needs no model
         # The links of one page depend on the habits that all documents show.
         habits = linker().habits(files) if len(by_name) > 1 or chapters else {}
@@ -433,9 +433,9 @@ def linked_documents(run: Run, settings: RunSettings) -> Iterator[LinkedDocument
     from iconotext.read import Failure, read_files
     from iconotext.report.terminal import count
 
-    read = read_files(run.files, settings.reading)
-    documents = (document if isinstance(document, Failure) else as_said_here(document) for document in read)
-    for result in run.watched(settings.linker().link_all(documents)):
+    documents = read_files(run.files, settings.reading)
+    worded = (document if isinstance(document, Failure) else worded_for_command(document) for document in documents)
+    for result in run.watched(settings.linker().link_all(worded)):
         if isinstance(result, Failure):
             run.failed(result)
         else:
@@ -456,7 +456,7 @@ def print_parts(parts: Iterable[str]) -> None:
             raise write_error("to standard output", error) from error
 
 
-def as_said_here(document: Document) -> Document:
+def worded_for_command(document: Document) -> Document:
     """The document with the problems of its pictures in the words of the command line."""
     images = [replace(image, problem=image.problem and as_typed(image.problem)) for image in document.images]
     return replace(document, images=tuple(images))

@@ -84,7 +84,7 @@ RecipeKeys = Annotated[
         help="Another value for a key of the recipe, such as training.epochs=10; may be given several times.",
     ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Tell only of errors.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]
 Seed = Annotated[int, typer.Option(help="Seed of the random choices.")]
 Download = Annotated[
     bool, typer.Option("--download", help="Fetch a model that is named and not here from the Hugging Face hub.")
@@ -113,7 +113,7 @@ Threads = Annotated[
         show_default=False,
     ),
 ]
-"""For commands that encode; the value need not be used."""
+"""For commands that encode; the callback uses the value, so that the command need not."""
 
 Runtime = Annotated[
     str | None,
@@ -125,7 +125,7 @@ Runtime = Annotated[
         show_default=False,
     ),
 ]
-"""For commands that encode; the value need not be used."""
+"""For commands that encode; the callback uses the value, so that the command need not."""
 
 SCALARS = (int, float, str, Path)
 """Types of fields, and of members of tuples, that options can have directly."""
@@ -196,7 +196,7 @@ def settings_options(command: Callable[..., None]) -> Callable[..., None]:
             for parameter, (kind, chosen, options) in settings.items():
                 plain = {option: _plain(kind, name, values.pop(option)) for option, name in options.items()}
                 # A library remembers what was given, and only that. So the settings that pydantic has checked are made
-                # once more, without their check: it takes the defaults of the panel for given, too.
+                # once more, without their check: it would count the defaults of the panel as given, too.
                 explicit = {name: plain[option] for option, name in options.items() if is_given(option)}
                 flags = {name: chosen.flag(name) for name in options.values()}
                 checked = make_settings(kind, {**chosen.defaults, **explicit}, flags)

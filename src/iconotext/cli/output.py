@@ -102,7 +102,7 @@ def as_typed(message: str) -> str:
 def _typed(match: re.Match[str]) -> str:
     name, value = match.groups()
     flag = f"--{name.replace('_', '-')}"
-    if value == "false":
+    if value == "False":
         return f"--no-{flag[2:]}"
     return flag if value in ("True", "...") else f"{flag} {value}"
 

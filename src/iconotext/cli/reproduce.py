@@ -174,25 +174,25 @@ class Lines:
         self.line(message)
 
     def started(self, key: str) -> None:
-        """Tell that the training of a model begins."""
+        """Print that the training of a model begins."""
         self.line(f"{key}: started")
 
     def step(self, key: str, epoch: int, step: int, steps: int, loss: float) -> None:
         """Ignore steps."""
 
     def epoch(self, key: str, row: Mapping[str, float | None]) -> None:
-        """Tell the figures of an epoch."""
+        """Print the figures of an epoch."""
         self.line(f"{key}: epoch {row['epoch']:.0f}, {_figures(row)}, {row['seconds']:.1f} s")
 
     def ended(self, key: str, problem: str | None) -> None:
-        """Tell how the training of a model ended."""
+        """Print how the training of a model ended."""
         self.line(f"{key}: {'done' if problem is None else f'failed: {problem}'}")
 
     def close(self) -> None:
         """Close nothing."""
 
     def line(self, line: str) -> None:
-        """Print a line, above the bars."""
+        """Print a line."""
         say(line, err=True)
 
 
@@ -224,7 +224,7 @@ class Bars(Lines):
         self._update("preparing", total=None, state=message)
 
     def started(self, key: str) -> None:
-        """Tell that the training of a model begins."""
+        """Show that the training of a model begins."""
         self._remove("preparing")
         self._update(key, total=None, state="starting")
 
@@ -234,7 +234,7 @@ class Bars(Lines):
         self._update(key, total=steps, completed=step, state=state)
 
     def epoch(self, key: str, row: Mapping[str, float | None]) -> None:
-        """Tell the figures of an epoch."""
+        """Show the figures of an epoch from the next step on."""
         self._figures[key] = f"; {_figures(row)}"
 
     def ended(self, key: str, problem: str | None) -> None:

@@ -80,7 +80,7 @@ def link(
             engine=work,
             watch=progress,
         )
-        _say(output, result, json, without=settings.without is not None)
+        _report(output, result, json, without=settings.without is not None)
 
 
 @settings_options
@@ -110,7 +110,7 @@ def duplicates(
         from iconotext.scale.duplicates import find_duplicates
 
         result = find_duplicates(shards, output, distance=distance, settings=settings, engine=work, watch=progress)
-        _say(output, result, json)
+        _report(output, result, json)
 
 
 @settings_options
@@ -131,7 +131,7 @@ def features(
 ) -> None:
     """Write the features of shards, once: `iconotext train` then trains on the folder, however large it is.
 
-    Each shard gives one of features, with what training needs of every document. Recipes that ask for the same
+    Each shard gives a shard of features, with what training needs of every document. Recipes that ask for the same
     features share them; what was made for others is refused. The same command again does only what is missing.
 
     **Examples**
@@ -146,10 +146,10 @@ def features(
 
         loaded = load_recipe(recipe, set_ or [])
         result = write_features(shards, output, loaded, settings=settings, engine=work, watch=progress)
-        _say(output, result, json, noun="gold link", without=settings.without is not None)
+        _report(output, result, json, noun="gold link", without=settings.without is not None)
 
 
-def _say(output: str, result: dict[str, Any], json: bool, *, noun: str = "link", without: bool = False) -> None:
+def _report(output: str, result: dict[str, Any], json: bool, *, noun: str = "link", without: bool = False) -> None:
     if json:
         say_json({"output": output, **result})
     else:
@@ -157,10 +157,9 @@ def _say(output: str, result: dict[str, Any], json: bool, *, noun: str = "link",
     others = result["others"]
     for name, number in list(result["pictureless"].items())[:SHOWN]:
         complain(f"{readable(name)}: {counted(number, 'picture')}, none found")
-    if more := result["pictureless"]:
-        complain(
-            f"{counted(len(more), 'shard')} without any picture: is a tar or folder missing beside it? A tar has the"
-        )
+    if pictureless := result["pictureless"]:
+        shards = counted(len(pictureless), "shard")
+        complain(f"{shards} without any picture: is a tar or folder missing beside it? A tar has the")
         complain("name of its shard. Put it back, or name a folder of pictures (--images) or let documents name files")
         complain("anywhere (--allow-outside), and write to a new output folder")
     if without and not result["images"].get("left out"):
@@ -185,8 +184,8 @@ def _show(output: str, result: dict[str, Any], noun: str) -> None:
     for name in ("documents", "images"):
         numbers = dict(result[name])
         read = numbers.pop("read", 0)
-        became = ", ".join(f"{number:,} {became}" for became, number in numbers.items())
-        say(f"{counted(read, name[:-1])}{': ' * bool(became)}{became}")
+        outcomes = ", ".join(f"{number:,} {outcome}" for outcome, number in numbers.items())
+        say(f"{counted(read, name[:-1])}{': ' * bool(outcomes)}{outcomes}")
     if "duplicates" in result:
         say(f"{counted(result['duplicates'], 'picture')} like an earlier one: {joined(output, DUPLICATES)}")
     else:

@@ -31,7 +31,7 @@ def serve(
     """Read linked documents in the browser, and correct their links.
 
     Drop an article on the page: its pictures stand beside their sentences. Under Review its links are corrected with
-    the keyboard; what was said becomes a corpus for `evaluate` and `train`. Only this machine can reach the page, and
+    the keyboard; the corrections become a corpus for `evaluate` and `train`. Only this machine can reach the page, and
     only with the address that is printed; each works once. Stop it with Ctrl-C; the next start goes on from there.
 
     **Examples**

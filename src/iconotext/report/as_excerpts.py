@@ -30,6 +30,7 @@ BATCH_ROWS = 1_000
 """Rows that are in memory before they are written."""
 
 _LISTS = {"sentences": Excerpt, "images": ChunkImage}
+# The fields that are integers, and those that are shares; all others are texts.
 NUMBERS = frozenset("image page sentence chunk first last start end source_start source_end words also_in".split())
 _SHARES = frozenset(("confidence", "score"))
 
@@ -136,7 +137,7 @@ SIZES = (
 )
 """The hub's classes for numbers of rows."""
 
-_NAMES = {"int64": "int64", "float": "float32", "string": "string"}
+_DTYPES = {"int64": "int64", "float": "float32", "string": "string"}
 
 
 def check_folder(folder: Path, *, force: bool = False) -> None:
@@ -192,7 +193,7 @@ def write_dataset(
         for document, excerpt in excerpts:
             languages[document.id] = document.language
             batch.append(_with_pictures(document, excerpt))
-            rows, batch_bytes = rows + 1, batch_bytes + _bytes(batch[-1])
+            rows, batch_bytes = rows + 1, batch_bytes + _size(batch[-1])
             if batch_bytes > BATCH_BYTES:
                 size, batch_bytes = size + write(), 0
         if not rows:
@@ -209,10 +210,10 @@ def _with_pictures(document: Document, excerpt: Context | Chunk) -> dict[str, An
     return {"pictures": [_picture(document.images[item.image]) for item in excerpt.images], **plain}
 
 
-def _bytes(row: dict[str, Any]) -> int:
-    """Return the size of a row in memory, which is nearly that of its pictures."""
-    pictures = row["pictures"] if "pictures" in row else [row["picture"]]
-    return sum(len(picture["bytes"]) for picture in pictures if picture) + len(row["text"])
+def _size(plain: dict[str, Any]) -> int:
+    """The size of a row in memory, in bytes: nearly all of it are its pictures."""
+    pictures = plain["pictures"] if "pictures" in plain else [plain["picture"]]
+    return sum(len(picture["bytes"]) for picture in pictures if picture) + len(plain["text"])
 
 
 def _picture(image: Image) -> dict[str, Any] | None:
@@ -231,6 +232,7 @@ def _picture(image: Image) -> dict[str, Any] | None:
 
 
 def _feature(name: str, type_: pa.DataType) -> dict[str, Any]:
+    """A column as the head of a data set card describes it."""
     import pyarrow as pa
 
     if pa.types.is_list(type_):
@@ -240,7 +242,7 @@ def _feature(name: str, type_: pa.DataType) -> dict[str, Any]:
         if [field.name for field in type_] == ["bytes", "path"]:
             return {"name": name, "dtype": "image"}
         return {"name": name, "struct": [_feature(field.name, field.type) for field in type_]}
-    return {"name": name, "dtype": _NAMES[str(type_)]}
+    return {"name": name, "dtype": _DTYPES[str(type_)]}
 
 
 ABOUT = {

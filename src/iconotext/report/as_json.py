@@ -133,7 +133,8 @@ def json_object(linked: LinkedDocument) -> dict[str, Any]:
 def json_array(results: Iterable[LinkedDocument | Failure], folder: Path | None = None) -> Iterator[str]:
     """Yield pieces of a JSON list with one object for each document; it ends with a newline.
 
-    A document that failed becomes an object with ``id``, ``source`` and ``error``, so that none is missing.
+    A document that failed becomes an object with ``id``, ``source`` and ``error``, so that none is missing. ``folder``
+    is given to every output (``Output.text``), but JSON has no addresses that depend on it.
     """
     return json_list(map(_any_object, results))
 

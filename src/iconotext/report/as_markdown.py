@@ -10,7 +10,15 @@ from urllib.parse import quote
 
 from iconotext.plain_text import percent, readable, shortened
 from iconotext.report.explanation import LABELS, carried_by, shown_relations
-from iconotext.report.flow import Block, blocks, links_by_image, placed, space_after, title, unlinked_reason
+from iconotext.report.flow import (
+    Block,
+    blocks,
+    images_after_blocks,
+    links_by_image,
+    space_after,
+    title,
+    unlinked_reason,
+)
 from iconotext.types import Document, Image, Kind, Link, LinkedDocument
 
 _BEFORE: dict[Kind, str] = {"heading": "## ", "item": "- ", "quote": "> "}
@@ -26,8 +34,8 @@ Related = Mapping[tuple[int, int], Sequence[str]]
 def markdown(linked: LinkedDocument, folder: Path) -> str:
     """Return the document as CommonMark; nothing in it can act as Markdown or HTML of its own.
 
-    Heading levels are not known any more: the title is level 1, every other heading level 2. Addresses of image files
-    are relative to ``folder``, that of the Markdown file.
+    The title is a heading of level 1, every other heading is of level 2. Addresses of image files are relative to
+    ``folder``, that of the Markdown file.
     """
     document = linked.document
     by_image = links_by_image(linked)
@@ -36,7 +44,7 @@ def markdown(linked: LinkedDocument, folder: Path) -> str:
         for place, relations in shown_relations(linked.links).items()
     }
     flow = blocks(document.sentences)
-    after = placed(document, flow, {image: links[0] for image, links in by_image.items()})
+    after = images_after_blocks(document, flow, {image: links[0] for image, links in by_image.items()})
     parts: list[str] = []
     titled = not (flow and flow[0].kind == "heading" and _text(document, flow[0]) == document.title)
     if titled:
@@ -87,14 +95,14 @@ def _image(document: Document, links: list[Link], related: Related, folder: Path
     image = document.images[links[0].image]
     lines = [embedding(image, document.source, folder)]
     targets = (
-        f"“{inline_text(shortened(document.sentences[link.sentence].text, 100))}” ({_sure(document, link, related)})"
+        f"“{inline_text(shortened(document.sentences[link.sentence].text, 100))}” ({_why(document, link, related)})"
         for link in links
     )
     lines.append("Linked to " + "; ".join(targets))
     return "\\\n".join(lines)
 
 
-def _sure(document: Document, link: Link, related: Related) -> str:
+def _why(document: Document, link: Link, related: Related) -> str:
     words = carried_by(document.sentences[link.sentence].text, link.explanation)
     relations = ", ".join(related[link.sentence, link.image])
     return (
@@ -109,12 +117,12 @@ def embedding(image: Image, source: Path | None, folder: Path) -> str:
     if image.source.startswith("data:") and not isinstance(image.file, Path):  # it came inside the document
         embedded = block_text(f"[picture within the document] {image.alt or ''}")
     else:
-        embedded = f"![{inline_text(image.alt or '')}](<{_address(_seen_from(folder, image, source))}>)"
+        embedded = f"![{inline_text(image.alt or '')}](<{_address(_relative_address(folder, image, source))}>)"
     caption = f"\\\n*{inline_text(image.caption)}*" if image.caption and readable(image.caption).strip() else ""
     return embedded + caption
 
 
-def _seen_from(folder: Path, image: Image, source: Path | None) -> str:
+def _relative_address(folder: Path, image: Image, source: Path | None) -> str:
     """Return the address of an image for a file in the folder; unchanged if that is the document's own folder."""
     beside = source is not None and os.path.realpath(source.parent) == os.path.realpath(folder)
     if not isinstance(image.file, Path) or (beside and not image.source.startswith("/")):

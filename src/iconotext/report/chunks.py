@@ -20,7 +20,7 @@ def chunks(linked: LinkedDocument, words: int = CHUNK_WORDS) -> list[Chunk]:
     """Divide the document into consecutive chunks.
 
     A chunk is filled with sentences until the next one no longer fits, and ends at the best border in its second half:
-    before a heading, else between two blocks, else between two sentences; after a heading only for want of another.
+    before a heading, else between two blocks, else between two sentences; after a heading only if there is no other.
 
     An image is in the chunk with the largest sum of its links' confidences; if it belongs to a second one (``BOTH``),
     it is in both, and both say so. An image without links is in the chunk where it stands. No image is left out.
@@ -66,6 +66,7 @@ def chunk_starts(sentences: Sequence[Sentence], lengths: Sequence[int], words: i
 
 
 def _cost(before: Sentence, after: Sentence) -> int:
+    """The rank of a border between two sentences, 0 for the best; lists and tables are cut less gladly than text."""
     if before.heading:
         return 4
     if after.heading:
@@ -109,7 +110,7 @@ def _chunk(
     first, end = span
     start, stop = (excerpts.spans[first][0], excerpts.spans[end - 1][1]) if first < end else (0, 0)
     running = [excerpts.paths[i] for i in range(first, end) if not document.sentences[i].heading]
-    in_source = [span for span in excerpts.source[first:end] if span is not None]
+    in_source = [place for place in excerpts.source[first:end] if place is not None]
     return Chunk(
         document=document.id,
         chunk=number,
@@ -127,9 +128,9 @@ def _chunk(
 
 
 def _image(
-    image: Image, excerpts: Excerpts, n: int, span: tuple[int, int], chunk: int, home: Mapping[int, Home]
+    image: Image, excerpts: Excerpts, n: int, span: tuple[int, int], chunk: int, homes: Mapping[int, Home]
 ) -> ChunkImage:
-    by, confidence = home[chunk]
+    by, confidence = homes[chunk]
     return ChunkImage(
         image=n,
         source=image.source,
@@ -139,7 +140,7 @@ def _image(
         problem=image.problem,
         by=by,
         confidence=confidence,
-        also_in=next((other for other in home if other != chunk), None),
+        also_in=next((other for other in homes if other != chunk), None),
         sentences=tuple(
             excerpts.quote(i, n)
             for i in sorted(link.sentence for link in excerpts.links.get(n, ()))

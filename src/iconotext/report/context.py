@@ -22,7 +22,7 @@ FAR = 300.0
 """A sentence that is not linked is left out, even if there is room, if its odds are smaller than the best one's by more
 than this factor. At 120 words this removes 5 % of the words and no citing sentence; see the results."""
 
-SURE = 9.0
+MAX_ODDS = 9.0
 """Upper limit for the best sentence's odds: "Figure 3" has odds of thousands, and would exclude the paragraph that
 explains the picture."""
 
@@ -148,7 +148,7 @@ def ranked_sentences(linked: LinkedDocument, excerpts: Excerpts, image: int) -> 
     first = [link.sentence for link in linked_with]
     if first or score.any():
         odds = score / np.maximum(1.0 - score, 1e-9)  # a score may be exactly 1
-        best = min(odds.max(), SURE)
+        best = min(odds.max(), MAX_ODDS)
         near = running[(best <= 0) | (odds[running] >= best / FAR)]  # a cosine may be negative
         remaining = near[np.argsort(-score[near], kind="stable")]
         return ("links" if first else "score"), [*first, *(i for i in remaining.tolist() if i not in first)]
@@ -160,8 +160,8 @@ def ranked_sentences(linked: LinkedDocument, excerpts: Excerpts, image: int) -> 
 def fitting(ranked: Sequence[int], lengths: Sequence[int], words: int, *, together: bool = False) -> list[int]:
     """Choose the first sentences, in order of preference, that fit into ``words`` words; return them in reading order.
 
-    A sentence that does not fit is passed over. On cited figures of publishers left out, 79.0 % of contexts of 120
-    words then have the citing sentence, and 76.7 % if the choice ends at the first one that does not fit. With
+    A sentence that does not fit is passed over. On the cited figures of held-out publishers, 79.0 % of contexts of 120
+    words have the citing sentence, against 76.7 % if the choice ended at the first sentence that does not fit. With
     ``together`` it does end there, so that the nearest sentences are contiguous.
     """
     chosen, left = [], words
@@ -197,12 +197,12 @@ def context_card(context: Context) -> str:
     All text is escaped, and the picture is included in the HTML, so nothing is loaded.
     """
     picture = _picture(context)
-    sure = f"by {context.by}" if context.confidence is None else percent(context.confidence)
+    confidence = f"by {context.by}" if context.confidence is None else percent(context.confidence)
     parts = [
         ("small", " › ".join(context.headings)),
         ("p", context.text or "nothing"),
         ("em", context.caption or context.alt or ""),
-        ("small", f"{context.source} ({sure}){f': {context.problem}' if context.problem else ''}"),
+        ("small", f"{context.source} ({confidence}){f': {context.problem}' if context.problem else ''}"),
     ]
     lines = "".join(f"<div><{tag}>{_card_text(text)}</{tag}></div>" for tag, text in parts if text)
     style = "display: flex; gap: 1em; align-items: flex-start; max-width: 60em"

@@ -13,7 +13,9 @@ from iconotext.types import Document, Image, Kind, Link, LinkedDocument, Sentenc
 Span = tuple[int, int]
 
 BETWEEN_BLOCKS = "\n\n"
-MOST = 0.5
+COVERED = 0.5
+"""A sentence is within a range of the text that covers more than this share of it."""
+
 DEFAULT_LEVEL = 2
 """Level of headings whose level is unknown; the title, repeated as a heading, has level 1."""
 
@@ -43,7 +45,7 @@ def sentences_within(spans: Iterable[Span | None], start: int, end: int) -> set[
         for number, span in enumerate(spans)
         if span is not None
         and (common := min(end, span[1]) - max(start, span[0])) > 0
-        and (common > MOST * (span[1] - span[0]) or span[0] <= start <= end <= span[1])
+        and (common > COVERED * (span[1] - span[0]) or span[0] <= start <= end <= span[1])
     }
 
 
@@ -82,7 +84,7 @@ def common_path(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
 # Endings of sentences in scripts without spaces between sentences.
 _FULL_WIDTH_ENDS = "。！？」』）"
 
-SURE = 0.3
+LEAST_CONFIDENCE = 0.3
 """An image whose strongest link is less probable than this is not moved to the sentence: the link is a guess."""
 
 
@@ -122,10 +124,12 @@ def links_by_image(linked: LinkedDocument) -> dict[int, list[Link]]:
 
 def is_guess(link: Link) -> bool:
     """Return whether the strongest link of an image is too improbable to move the image to its sentence."""
-    return link.confidence < SURE
+    return link.confidence < LEAST_CONFIDENCE
 
 
-def placed(document: Document, document_blocks: Sequence[Block], strongest: dict[int, Link]) -> dict[int, list[int]]:
+def images_after_blocks(
+    document: Document, document_blocks: Sequence[Block], strongest: dict[int, Link]
+) -> dict[int, list[int]]:
     """Assign images to the blocks after which they are shown.
 
     An image follows the block of its strongest link; where that is a guess, it stays where its author put it.
@@ -145,7 +149,7 @@ def placed(document: Document, document_blocks: Sequence[Block], strongest: dict
         image, place = document.images[number], block_of[link.sentence]
         if is_guess(link) and image.position is not None:
             place = block_of.get(min(image.position, len(document.sentences)) - 1, -1)
-            if image.block is not None:  # within a paragraph that goes on after it
+            if image.block is not None:  # it stands within a paragraph
                 place = numbered.get(image.block, place)
         after.setdefault(place, []).append(number)
     return dict(sorted(after.items()))

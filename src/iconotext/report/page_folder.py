@@ -112,9 +112,10 @@ def _file_digest(file: Path) -> str:
 
 
 NAME = ".iconotext-pages.jsonl"
+"""The file of the records."""
 
 MAX_BYTES = 2**30
-"""Maximum size; a million pages take about half of it."""
+"""Maximum size of this file; a million pages take about half of it."""
 
 _BEGIN = b'{"page":'
 _INLINE = re.compile(r"data:image/(png|jpeg|webp);base64,[A-Za-z0-9+/=]*")
@@ -186,13 +187,13 @@ class Manifest:
     def _lines(self) -> list[bytes]:
         try:
             status = self._path.lstat()
-            readable = stat.S_ISREG(status.st_mode) and status.st_size <= MAX_BYTES
-            data = self._path.read_bytes() if readable else b""
+            is_ours = stat.S_ISREG(status.st_mode) and status.st_size <= MAX_BYTES
+            data = self._path.read_bytes() if is_ours else b""
         except FileNotFoundError:
             return []
         except OSError as error:
             raise write_error(self._path, error) from error
-        if not readable or not data.startswith(_BEGIN[: len(data)]):  # the first line may be cut off
+        if not is_ours or not data.startswith(_BEGIN[: len(data)]):  # the first line may be cut off
             raise OutputError(f"{self._path} exists already, and iconotext did not write it; move it away")
         return data.splitlines()
 
@@ -205,7 +206,7 @@ def _adapter() -> TypeAdapter[Record]:
 INDEX = "index.html"
 
 Updated = tuple[Path, Record, LinkedDocument | None]
-"""A file, its page, and the linked document; None if nothing has changed."""
+"""A file, the record of its page, and the linked document; None if nothing has changed."""
 
 
 class WithoutPictures(NamedTuple):
@@ -275,7 +276,7 @@ class PageFolder:
         self._current: set[str] = set()  # pages of this run
         self._visited: set[str] = set()  # sources of this run
 
-    def update(self, files: Iterable[Source], link: LinkAll) -> Iterator[Updated | Failure | WithoutPictures]:
+    def update(self, sources: Iterable[Source], link: LinkAll) -> Iterator[Updated | Failure | WithoutPictures]:
         """Update the pages of files, in order; unchanged documents are not linked, and if possible not read.
 
         Args:
@@ -285,7 +286,7 @@ class PageFolder:
         queue: deque[Updated | Failure | WithoutPictures | _ToLink] = deque()  # in order; results of linking come later
 
         def documents() -> Iterator[Document]:
-            for entry in chain.from_iterable(self._examine(file, beside) for file in files):
+            for entry in chain.from_iterable(self._examine(source, beside) for source in sources):
                 queue.append(entry)
                 if isinstance(entry, _ToLink):
                     yield entry.document
@@ -345,7 +346,7 @@ class PageFolder:
                 yield _ToLink(file, document, page, origin, beside.submit(embed_shown, document))
 
     def finish(self, folders: Iterable[Path] = (), problems: Sequence[Problem] = ()) -> int:
-        """Remove the pages of deleted documents, write the index and the list of problems; return how many went."""
+        """Remove the pages of deleted documents and return their number; write the index and the list of problems."""
         walked = [Path(os.path.realpath(folder)) for folder in folders]
         self._manifest = Manifest(self.folder)  # another run may have written here meanwhile
         records = self._manifest.records.values()

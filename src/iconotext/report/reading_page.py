@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
@@ -24,9 +24,9 @@ from iconotext.report.explanation import carried_by, explanation_data, relation_
 from iconotext.report.flow import (
     Block,
     blocks,
+    images_after_blocks,
     is_guess,
     links_by_image,
-    placed,
     shown_source,
     space_after,
     title,
@@ -95,7 +95,7 @@ class _Figure:
     """An image on the page.
 
     Attributes:
-        number: Its index in the document; ``numbers`` of the page has the one for readers, from 1 down the page.
+        number: Its index in the document; the template has the number for readers (``numbers``, from 1 down the page).
         stays: For a guess that stays where its author put it, the sentence before it, -1 for none; else None.
     """
 
@@ -113,6 +113,9 @@ class _Figure:
 
 @dataclass(frozen=True, slots=True)
 class _Passage:
+    """A block of sentences, and the images after it."""
+
+    kind: Kind
     spans: tuple[_Span, ...]
     figures: tuple[_Figure, ...]
 
@@ -143,26 +146,16 @@ def reading_page(
     if embedded is None:
         embedded = embed_shown(document)
     flow = blocks(document.sentences)
-    after = placed(document, flow, {image: links[0] for image, links in by_image.items()})
-    in_text = [image for images in after.values() for image in images]
+    after = images_after_blocks(document, flow, {image: links[0] for image, links in by_image.items()})
     unlinked = [image for image in range(len(document.images)) if image not in by_image]
-    number_of = {image: number for number, image in enumerate((*in_text, *unlinked), 1)}
-    stays = {
-        image: flow[n].sentences[-1] if n >= 0 else -1
-        for n, images in after.items()
-        for image in images
-        if is_guess(by_image[image][0])
-    }
-    figures = _figures(linked, by_image, embedded, stays)
+    number_of = {image: number for number, image in enumerate((*chain.from_iterable(after.values()), *unlinked), 1)}
+    figures = _figures(linked, by_image, embedded, _guesses(flow, after, by_image))
     spans = _spans(linked, number_of)
     passages = [
-        (block.kind, _Passage(tuple(spans[i] for i in block.sentences), tuple(figures[i] for i in after.get(n, []))))
+        _Passage(block.kind, tuple(spans[i] for i in block.sentences), tuple(figures[i] for i in after.get(n, [])))
         for n, block in enumerate(flow)
     ]
-    heading = passages.pop(0)[1] if flow and _is_title(linked, flow[0]) else None
-    runs: list[tuple[Kind, list[_Passage]]] = [
-        (kind, [passage for _, passage in run]) for kind, run in groupby(passages, key=lambda passage: passage[0])
-    ]
+    heading = passages.pop(0) if flow and _is_title(linked, flow[0]) else None
     explained = explanation_data(linked)
     has_words = any(image.lines for image in document.images)
     parts = ["reading", *(["written"] if has_words else []), *(["explanation"] if explained else [])]
@@ -173,8 +166,8 @@ def reading_page(
         styles=[f"{part}.css" for part in parts],
         scripts=[f"{part}.js" for part in parts],
         heading=heading,
-        first=_Passage((), tuple(figures[i] for i in after.get(-1, []))),
-        contents=_contents(linked.document, [passage for kind, passage in passages if kind == "heading"]),
+        first=_Passage("paragraph", (), tuple(figures[i] for i in after.get(-1, []))),
+        contents=_contents(linked.document, [passage for passage in passages if passage.kind == "heading"]),
         numbers=number_of,
         most=PICTURES_OF_A_SENTENCE,
         hues=HUES,
@@ -183,7 +176,7 @@ def reading_page(
         habit=linked.habit,
         language=document.language,
         direction="rtl" if document.language in _RIGHT_TO_LEFT else "ltr",
-        runs=runs,
+        runs=[(kind, list(run)) for kind, run in groupby(passages, key=lambda passage: passage.kind)],
         left=[(figures[i], readable(_why_unlinked(linked, i))) for i in unlinked],
         sentences=len(document.sentences),
         pictures=len(document.images),
@@ -200,6 +193,18 @@ def reading_page(
         selections=FORM_SELECTIONS,
         beside=any(picture.uri and not picture.uri.startswith("data:") for picture in embedded.values()),
     )
+
+
+def _guesses(
+    flow: Sequence[Block], after: Mapping[int, list[int]], by_image: Mapping[int, list[Link]]
+) -> dict[int, int]:
+    """The images whose strongest link is a guess, each with the sentence before its place; -1 for none."""
+    return {
+        image: flow[block].sentences[-1] if block >= 0 else -1
+        for block, images in after.items()
+        for image in images
+        if is_guess(by_image[image][0])
+    }
 
 
 def shown_images(document: Document) -> list[int]:
@@ -286,7 +291,7 @@ def _figures(
     linked: LinkedDocument,
     by_image: dict[int, list[Link]],
     embedded: Mapping[int, Embedded],
-    stays: Mapping[int, int],
+    guesses: Mapping[int, int],
 ) -> list[_Figure]:
     first: dict[str, int] = {}
     figures = []
@@ -304,8 +309,8 @@ def _figures(
                 embedded=picture,
                 repeats=None if original == number else original,
                 carried=_carried(linked, by_image[number][0]) if number in by_image else "",
-                guess=number in stays,
-                stays=stays[number] if number in stays and image.position is not None else None,
+                guess=number in guesses,
+                stays=guesses[number] if number in guesses and image.position is not None else None,
             )
         )
     return figures

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from iconotext.errors import IconotextError
 from iconotext.read.directives import REFERENCE
@@ -83,30 +83,34 @@ def _words(source: str, kind: str, link_texts: Mapping[str, str]) -> tuple[str, 
     Args:
         link_texts: Reference in the file to the text that is shown for it.
     """
-    text, places, space = [" "], [(0, 0)], True
-    for token in _TOKENS[kind].finditer(source):
-        tag = (token["tag"] or "").lower()
-        character = html.unescape(token["entity"]) if token["entity"] else token["word"]
-        reference = token["reference"] if kind == "markdown" else None
-        if reference:
-            words = " ".join(_WORD.findall(link_texts.get(reference, reference)))
-            words = words if space or reference in link_texts else f" {words}"
-            text.append(words)
-            places += [token.span()] * len(words)
-            space = space and not words
-        elif token["word"]:
-            text.append(token["word"])
-            places += [(place, place + 1) for place in range(*token.span())]
-            space = False
-        elif character and _WORD.fullmatch(character):
-            text.append(character)
-            places += [token.span()] * len(character)
-            space = False
-        elif not space and (character or token["gap"] or (tag and tag not in INLINE)):
-            text.append(" ")
-            places.append(token.span())
-            space = True
+    text, places = [" "], [(0, 0)]
+    for piece, spans in _pieces(source, kind, link_texts):
+        start = 1 if piece.startswith(" ") and text[-1].endswith(" ") else 0
+        if piece[start:]:
+            text.append(piece[start:])
+            places += spans[start:]
     return "".join([*text, " "]), [*places, (len(source), len(source))]
+
+
+def _pieces(source: str, kind: str, link_texts: Mapping[str, str]) -> Iterator[tuple[str, list[tuple[int, int]]]]:
+    """Yield words, and a space for each token that ends a word, with the position of each character; as ``_words``."""
+    for token in _TOKENS[kind].finditer(source):
+        entity = html.unescape(token["entity"] or "")
+        tag = (token["tag"] or "").lower()
+        if token["word"]:
+            yield token["word"], [(place, place + 1) for place in range(*token.span())]
+            continue
+        if kind == "markdown" and (reference := token["reference"]):
+            piece = " ".join(_WORD.findall(link_texts.get(reference, reference)))
+            if reference not in link_texts:
+                piece = f" {piece}"
+        elif _WORD.fullmatch(entity):
+            piece = entity
+        elif entity or token["gap"] or (tag and tag not in INLINE):
+            piece = " "
+        else:  # markup within a word, or a part that readers do not see
+            continue
+        yield piece, [token.span()] * len(piece)
 
 
 def _places(plain: str, keys: Sequence[str]) -> list[int | None]:

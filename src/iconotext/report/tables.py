@@ -165,7 +165,7 @@ def _marked(grid: Grid, marks: Sequence[tuple[str, Footnote]], *, first: bool) -
 
 
 def _is_about(footnote: Footnote, name: str) -> bool:
-    """Tell whether a line is a row, or one relation of a row, whose name then follows the relation's."""
+    """Whether a line is a row, or one relation of a row: then the row's name follows the relation's."""
     return any(name == row or name.endswith(f": {row}") for row in footnote.rows)
 
 

@@ -60,13 +60,13 @@ class ToDescribeOut(Described):
     """A picture with all information for writing its alternative text."""
 
     picture: int
-    key: str = Field(description="Names it as long as its address and what it shows are the same.")
+    key: str = Field(description="Identifies the picture as long as its address and contents are the same.")
     source: str
     where: str | None
     problem: str | None = Field(description="Why the picture cannot be seen.")
     alt: str | None = Field(description="Its present alternative text.")
     caption: str | None
-    missing: bool = Field(description="Whether it has none, and is no decoration.")
+    missing: bool = Field(description="Whether it has no alternative text, and is no decoration.")
     decorative: bool = Field(False, description="Whether the file says that it is decoration.")
     findings: list[FindingOut]
     sentences: list[QuoteOut] = Field(description="The sentences about it, in the order of the text.")
@@ -130,8 +130,8 @@ class SayIn(AskIn):
 class DraftOut(Described):
     """A reply of the vision model."""
 
-    text: str | None = Field(description="What it said; null if there is no reply.")
-    problem: str | None = Field(description="Why that is no draft; null if it is one.")
+    text: str | None = Field(description="The reply; null if there is none.")
+    problem: str | None = Field(description="Why there is no reply, or why it is no draft; null if it is one.")
 
 
 class AcceptedOut(Described):
@@ -209,7 +209,7 @@ def say(jobs: TheJobs, document: TheDocument, body: SayIn) -> AcceptedOut:
 async def draft(jobs: TheJobs, document: TheDocument, body: AskIn) -> DraftOut:
     """Ask the vision model for a draft: the picture and the text about it are sent to its server.
 
-    Nothing is accepted or written. A reply that came before is not asked for again.
+    Nothing is accepted or written. The captioner stores replies, so the same question is not sent twice.
     """
     assert jobs.captioner is not None  # else there is no such route
     stored = _pictures(jobs, document)
@@ -219,7 +219,7 @@ async def draft(jobs: TheJobs, document: TheDocument, body: AskIn) -> DraftOut:
         raise HTTPException(409, "the picture cannot be shown")
     uri = f"data:image/{file.suffix[1:]};base64,{base64.b64encode(file.read_bytes()).decode()}"
     prompt = messages(stored["questions"][number], stored["language"], uri)
-    async with jobs.asking:
+    async with jobs.captioner_slots:
         future: Future[Reply | NoReply] = Future()
         in_background(_ask, jobs.captioner, prompt, future)  # a pool would wait for it when the server ends
         try:

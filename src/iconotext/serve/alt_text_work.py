@@ -178,9 +178,9 @@ def to_describe(linked: LinkedDocument, place: Place, sha256: str, embedded: Map
         if format_ not in FORMATS:
             raise DocumentError(f"alternative texts are checked in and written into {FORMATS_AND} only")
         page, findings = check_page(path, CheckSettings(rules=("alt",)), reading, within=Path(place.within))
-        at = {image.at: number for number, image in enumerate(images) if image.at is not None}
+        at: dict[int | None, int] = {image.at: n for n, image in enumerate(images) if image.at is not None}
         # Pictures in the menus of a web page are checked too, although they are not pictures of the document.
-        numbers = {p.index: at.get(p.place.at or -1) if format_ == "html" else p.index for p in page.pictures}
+        numbers = {p.index: at.get(p.place.at) if format_ == "html" else p.index for p in page.pictures}
         where = {number: _where(p.place) for p in page.pictures if (number := numbers[p.index]) is not None}
         for picture, finding in findings:
             number = numbers[picture.index] if isinstance(picture, Picture) else None
@@ -314,5 +314,5 @@ def _row(finding: Finding) -> dict[str, Any]:
 
 
 def _quote(excerpt: Excerpt) -> dict[str, Any]:
-    sure = None if excerpt.confidence is None else round(excerpt.confidence, 4)
-    return {"sentence": excerpt.sentence, "text": readable(excerpt.text), "confidence": sure}
+    confidence = None if excerpt.confidence is None else round(excerpt.confidence, 4)
+    return {"sentence": excerpt.sentence, "text": readable(excerpt.text), "confidence": confidence}

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from iconotext.serve.store import Collection, Entry, Store
+from iconotext.serve.store import Collection, DocumentState, Entry, Store
 from iconotext.serve.verdicts import PictureKey, agreed, agreement, by_picture, worths
 
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80, pattern=r"^[^\x00-\x1f]+$")]
@@ -18,8 +18,8 @@ LARGEST = 2**31 - 1
 """Largest id or number in a request."""
 
 
-State = Literal["finding", "linking", "learning", "done", "failed"]
-"""State of a collection."""
+CollectionState = Literal["finding", "linking", "learning", "done", "failed"]
+"""State of a collection, which follows from the database: see ``state_of``."""
 
 
 class Described(BaseModel):
@@ -40,7 +40,7 @@ class DocumentOut(Described):
     id: int
     name: str
     title: str | None
-    state: Literal["waiting", "done", "failed"]
+    state: DocumentState
     problem: str | None
     sentences: int
     pictures: int = Field(description="All pictures of the document, as in its reading view.")
@@ -62,7 +62,7 @@ class CollectionOut(Described):
     id: str
     name: str
     dropped: bool = Field(description="Whether its files were uploaded, and not opened on the server.")
-    state: State
+    state: CollectionState
     problem: str | None
     habit: str | None = Field(description="Where its author puts pictures, in words.")
     documents: list[DocumentOut]
@@ -93,7 +93,7 @@ class VerdictIn(Described):
         "Null replaces any.",
     )
     digest: str | None = Field(
-        None, max_length=64, description="Of the version that was judged, as the review says it; no other one is meant."
+        None, max_length=64, description="Of the version in the review; a verdict on another one is refused."
     )
 
 
@@ -129,7 +129,7 @@ class ReviewOut(Described):
 
     pictures: list[PictureOut] = Field(description="Those that a correction changes most first, the judged ones last.")
     reviewers: list[str]
-    alpha: float | None = Field(description="Krippendorff's alpha of the reviewers; null where nobody can tell.")
+    alpha: float | None = Field(description="Krippendorff's alpha of the reviewers; null if it cannot be computed.")
     undecided: int = Field(description="Pictures for which no answer has more votes than every other one.")
     changed: list[ChangedOut]
     current: bool = Field(description="Whether all verdicts have been learned.")
@@ -188,7 +188,7 @@ def _moved(entry: Entry, judged: Container[PictureKey]) -> list[tuple[int, int |
     return [(number, old, new) for number, old, new in json.loads(entry.changed) if (entry.id, number) not in judged]
 
 
-def state_of(problem: str | None, *, exists: bool, waiting: bool, current: bool) -> State:
+def state_of(problem: str | None, *, exists: bool, waiting: bool, current: bool) -> CollectionState:
     """The state of a collection: ``waiting`` if a document was never linked, ``current`` as in ``is_current``."""
     if problem is not None:
         return "failed"

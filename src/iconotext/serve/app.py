@@ -68,10 +68,10 @@ def make_routes(settings: ServeSettings, jobs: Jobs) -> FastAPI:
         lifespan=life,
         docs_url=None,
         redoc_url=None,
-        servers=[{"url": "/"}],  # clients that are made of the description want one
-        # Only describes that there is a key: the guard has checked it by then.
+        servers=[{"url": "/"}],  # generated clients want one
+        # Only for the description of the API: the guard has checked the key before.
         dependencies=[Depends(HTTPBearer(auto_error=False, description="The key in the file of the data folder."))],
-        # The name of a route for clients that are made of the description, such as ``programs_link``.
+        # The name of a route in generated clients, such as ``programs_link``.
         generate_unique_id_function=lambda route: "_".join((*map(str, route.tags), route.name)),
     )
 
@@ -82,8 +82,8 @@ def make_routes(settings: ServeSettings, jobs: Jobs) -> FastAPI:
     @app.exception_handler(FullDiskError)
     @app.exception_handler(OSError)
     @app.exception_handler(HTTPException)
-    async def full(request: Request, error: Exception) -> Response:
-        if is_full_disk(error):  # also if a route has turned it into another answer
+    async def failed(request: Request, error: Exception) -> Response:
+        if is_full_disk(error):  # also if a route has turned it into an HTTPException
             return JSONResponse({"detail": FULL.strip()}, 507)
         if isinstance(error, HTTPException):
             return await http_exception_handler(request, error)
@@ -157,7 +157,7 @@ def run(
     from iconotext.serve.guard import Protocol
 
     if settings.root is not None and not settings.root.is_dir():
-        raise SettingError(f"{settings.root}: no folder: the root is one")
+        raise SettingError(f"{settings.root}: no folder, as the root must be")
     if settings.library is not None:
         search.check_library(settings.library)
     with (
@@ -171,11 +171,11 @@ def run(
         port = listener.getsockname()[1]
         access = Access(store, port, settings.data)
 
-        def say() -> None:
+        def announce_address() -> None:
             host = "127.0.0.1" if settings.host in ("0.0.0.0", "::") else settings.host
             announce(f"http://{f'[{host}]' if ':' in host else host}:{port}/?token={access.new_token()}")
 
-        access.on_use = say
+        access.on_use = announce_address
         config = uvicorn.Config(
             make_app(settings, access, jobs),
             http=Protocol,
@@ -187,7 +187,7 @@ def run(
             limit_concurrency=MAX_CONNECTIONS,
             timeout_graceful_shutdown=2,
         )
-        say()
+        announce_address()
         uvicorn.Server(config).run(sockets=[listener])
 
 

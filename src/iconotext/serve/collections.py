@@ -18,6 +18,7 @@ from iconotext.errors import IconotextError
 from iconotext.plain_text import readable, shortened
 from iconotext.serve import export
 from iconotext.serve.answers import (
+    LARGEST,
     CollectionOut,
     Name,
     PathIn,
@@ -55,7 +56,7 @@ TheCollection = Annotated[Collection, Depends(collection_or_404)]
 
 def document_or_404(jobs: TheJobs, document: int) -> Entry:
     """A linked document by its id; a 404 answer if it does not exist, and 409 if it is not linked."""
-    entry = jobs.store.entry(document) if 0 <= document < 2**63 else None
+    entry = jobs.store.entry(document) if 0 <= document < 2**63 else None  # SQLite has no larger ones
     if entry is None:
         raise HTTPException(404, "there is no such document")
     if entry.state != "done":
@@ -171,7 +172,7 @@ def picture(
 ) -> Response:
     """A picture of a document, at most 900 pixels a side."""
     folder = jobs.entry_folder(document)
-    file = picture_file(folder, picture) if 0 <= picture < 2**31 else None
+    file = picture_file(folder, picture) if 0 <= picture <= LARGEST else None
     if file is None:
         raise HTTPException(404, "there is no such picture")
     data = file.read_bytes()
@@ -217,7 +218,7 @@ async def _exported(
 ) -> FileResponse:
     judged = jobs.judged(collection.id)
     if not judged:
-        undecided = "every picture that was judged is undecided: as many say one as another"
+        undecided = "every picture that was judged is undecided: no answer has most votes"
         nobody = "nobody has judged a picture yet"
         raise HTTPException(409, undecided if jobs.store.reviewers(collection.id) else nobody)
     entries = [entry for entry in jobs.store.entries(collection.id) if entry.id in judged]

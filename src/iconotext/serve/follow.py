@@ -63,7 +63,7 @@ class Followed:
             sql.execute("insert or ignore into followed values (?, ?)", (document, json.dumps(files_now([path]))))
 
     def all(self, collection: str) -> dict[int, tuple[File, ...]]:
-        """Return the files of each document of a collection, without documents that are being linked."""
+        """The files of each document of a collection, without documents that are to be linked."""
         query = (
             "select followed.* from followed join documents on documents.id = document "
             "join collections on collections.id = collection where collection = ? "
@@ -182,7 +182,7 @@ class Follower:
         now, paths = time.monotonic(), {path for _, path in documents}
         entries = self._jobs.store.entries(collection.id)
         missing = {entry.id: self._gone.get(entry.id, now) for entry in entries if entry.path not in paths}
-        # What is missing in other collections stays as it is.
+        # Missing files of other collections stay in the table.
         self._gone = {id_: since for id_, since in self._gone.items() if id_ not in {e.id for e in entries}} | missing
         gone = [id_ for id_, since in missing.items() if now - since > GONE]
         stored = {(entry.name, entry.path) for entry in entries}

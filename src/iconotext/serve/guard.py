@@ -73,9 +73,9 @@ class Access:
         self.on_use()
         return cookie
 
-    def is_known(self, headers: Mapping[str, str]) -> bool:
+    def has_access(self, headers: Mapping[str, str]) -> bool:
         """Whether a request has a valid cookie, or the key."""
-        if self.is_key(headers.get("authorization", "")):
+        if self.has_key(headers.get("authorization", "")):
             return True
         try:
             cookie = SimpleCookie(headers.get("cookie", "")).get(self.cookie)
@@ -83,7 +83,7 @@ class Access:
             return False
         return cookie is not None and self._store.has_session(digest(cookie.value), self.seconds)
 
-    def is_key(self, authorization: str) -> bool:
+    def has_key(self, authorization: str) -> bool:
         """Whether an ``Authorization`` header has the key of programs."""
         scheme, _, key = authorization.partition(" ")
         return scheme.lower() == "bearer" and hmac.compare_digest(self._key, digest(key.strip()))
@@ -109,7 +109,7 @@ HEAD_SECONDS = 10.0
 
 
 class Protocol(H11Protocol):
-    """HTTP with a limit on the time until the first request: a connection that never asks takes a place of others."""
+    """HTTP with a limit on the time until the first request, so that silent clients cannot take all connections."""
 
     _deadline: asyncio.TimerHandle | None = None
 
@@ -126,7 +126,7 @@ class Protocol(H11Protocol):
 
     def _end_unless_asked(self) -> None:
         request: object = self.cycle
-        if request is None:  # uvicorn's type says otherwise
+        if request is None:  # possible, although uvicorn's type excludes it
             self.transport.close()
 
 
@@ -217,9 +217,9 @@ class Guard:
             return None
         if method not in SAFE and "sec-fetch-site" not in headers and "origin" not in headers:
             # A browser names the site that sent a request. A program identifies itself.
-            if not self._access.is_key(headers.get("authorization", "")):
+            if not self._access.has_key(headers.get("authorization", "")):
                 return _refused(scope, "Programs need the key: Authorization: Bearer ...\n", 401)
-        elif not self._access.is_known(headers):
+        elif not self._access.has_access(headers):
             return self._greeting(scope)
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > self._limit(path):
@@ -308,7 +308,7 @@ def _bounded(receive: Receive, limit: int, too_large: str) -> Callable[[], Await
 
     async def received() -> Any:
         nonlocal size, ended
-        if ended:  # what comes now is the end of the connection, for which a long answer waits
+        if ended:  # next comes the end of the connection, for which a long answer may wait long
             return await receive()
         left = MAX_BODY_SECONDS - (time.monotonic() - begin)
         try:

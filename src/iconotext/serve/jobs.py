@@ -40,8 +40,8 @@ from iconotext.system.threads import in_background
 
 logger = logging.getLogger(__name__)
 
-AGAIN = 5.0
-"""Seconds before work is tried again for which the queue or the disk was full, or whose result was not stored."""
+RETRY_SECONDS = 5.0
+"""Seconds until a retry, when too many calls wait, the disk is full, or a result could not be stored."""
 
 WHOLE = -1
 """Stands in for a document's id when the work is on a whole collection."""
@@ -52,19 +52,19 @@ class Jobs:
 
     def __init__(self, store: Store, pool: Pool, settings: ServeSettings, captioner: Captioner | None = None) -> None:
         self.store, self.pool, self.settings, self.captioner = store, pool, settings, captioner
-        self.asking = asyncio.Semaphore(captioner.settings.requests if captioner else 1)
-        """Limits the pictures that are with the captioner at a time."""
+        self.captioner_slots = asyncio.Semaphore(captioner.settings.requests if captioner else 1)
+        """Limits the pictures about which the captioner is asked at a time."""
         self.alt_texts, self.followed = AltTexts(store), Followed(store)
         self.events, self.metrics = Events(), Metrics(pool)
-        self.asked_folder = settings.data.absolute() / "asked"
+        self.requests = settings.data.absolute() / "asked"
         """Folder for files of requests; they are removed after the request."""
         self.exports = settings.data.absolute() / "exports"
         """Folder for files that are sent once and then removed."""
-        for folder in (self.asked_folder, self.exports):
+        for folder in (self.requests, self.exports):
             shutil.rmtree(folder, ignore_errors=True)  # left by a server that was killed
-        self.saving = asyncio.Semaphore(2)
+        self.unpacking_slots = asyncio.Semaphore(2)
         """Limits uploads that are unpacked at a time, since the contents of a zip are in memory."""
-        self._changed = threading.Condition()
+        self._wakeup = threading.Condition()
         self._at_work: dict[str, set[int]] = {}
         self._after = ""  # the collection that had the last turn
         self._closed = False
@@ -74,14 +74,14 @@ class Jobs:
 
     def wake(self) -> None:
         """Check now whether there is work to do."""
-        with self._changed:
-            self._changed.notify()
+        with self._wakeup:
+            self._wakeup.notify()
 
     def close(self) -> None:
         """Start no more work."""
-        with self._changed:
+        with self._wakeup:
             self._closed = True
-            self._changed.notify()
+            self._wakeup.notify()
         self._thread.join()
 
     def remove(self, collection: Collection) -> None:
@@ -134,7 +134,7 @@ class Jobs:
 
     def _run(self) -> None:
         while True:
-            with self._changed:  # from the choice to the wait: a change between them would wake nobody
+            with self._wakeup:  # held from choosing until waiting: a ``wake`` between them would be lost
                 if self._closed:
                     return
                 try:
@@ -145,7 +145,7 @@ class Jobs:
                     logger.exception("the next work cannot be chosen")
                     began = False
                 if not began:
-                    self._changed.wait(AGAIN)
+                    self._wakeup.wait(RETRY_SECONDS)
 
     def _begin(self) -> bool:
         """Start one piece of work; False if there is none, or if all processes are busy."""
@@ -161,7 +161,7 @@ class Jobs:
     def _begin_of(self, collection: Collection) -> bool:
         at_work = self._at_work.get(collection.id, set())
         if WHOLE in at_work or (collection.found and collection.problem is not None):
-            return False
+            return False  # with a problem it has no documents; if some come, ``Followed`` removes the problem
         if not collection.found:
             self._find(collection)
             return True
@@ -179,39 +179,39 @@ class Jobs:
         within, most = self.within(collection), self.settings.max_files
         labels = self.store.saved(collection.id).labels
 
-        def store(result: FoundDocuments | IconotextError) -> None:
+        def save(result: FoundDocuments | IconotextError) -> None:
             if isinstance(result, IconotextError):
                 problem = str(result).replace(f"{collection.folder}/", "").replace(collection.folder, collection.name)
                 self.store.set_documents(collection.id, (), "", None, problem)
             else:
                 self.store.set_documents(collection.id, result.documents, result.habits, result.habit, None)
 
-        self._submit(collection, WHOLE, store, work.find, collection.folder, within, most, labels)
+        self._submit(collection, WHOLE, save, work.find, collection.folder, within, most, labels)
 
     def _link(self, collection: Collection, entry: Entry) -> None:
         before = self._before_verdicts(collection.id).get(entry.id, {})
 
-        def store(result: LinkResult | IconotextError) -> None:
+        def save(result: LinkResult | IconotextError) -> None:
             if isinstance(result, IconotextError):
                 self.followed.set_failed(entry.id, entry.path)
                 self.store.set_failed(entry.id, collection.round, without_place(str(result), entry.path))
                 return
             pictures = [Picture(entry.id, *row) for row in result.pictures]
             same = entry.digest == result.columns["digest"]
-            changed = _changed(before, pictures) if same and self.store.last_change(collection.id) else []
+            changed = _moved_pictures(before, pictures) if same and self.store.last_change(collection.id) else []
             self.followed.set_files(entry.id, result.files)
             self.alt_texts.set_wanted(entry.id, result.keys_to_describe)
             self.metrics.linked(1, result.columns["links"])
             # Last: if the server is killed before, the next one links the document again.
             self.store.set_linked(entry.id, collection.round, result.columns, pictures, changed)
 
-        self._submit(collection, entry.id, store, work.link, self._task(collection, entry))
+        self._submit(collection, entry.id, save, work.link, self._task(collection, entry))
 
     def _learn(self, collection: Collection, last: int) -> None:
-        # Without verdicts, changed files moved the pictures; that is not shown as an effect of verdicts.
+        # Without verdicts, pictures move because files changed, which must not be shown as an effect of verdicts.
         before = self._before_verdicts(collection.id) if last else {}
 
-        def store(result: Learned | IconotextError) -> None:
+        def save(result: Learned | IconotextError) -> None:
             if isinstance(result, IconotextError):
                 logger.warning("%s: nothing can be learned from the verdicts: %s", collection.name, result)
                 self.store.set_learned(collection, collection.habits, collection.habit, last, {})
@@ -219,10 +219,10 @@ class Jobs:
             documents = {}
             for entry, (links, rows) in result.documents.items():
                 pictures = [Picture(entry, *row) for row in rows]
-                documents[entry] = links, pictures, _changed(before.get(entry, {}), pictures)
+                documents[entry] = links, pictures, _moved_pictures(before.get(entry, {}), pictures)
             self.store.set_learned(collection, result.habits, result.habit, last, documents)
 
-        self._submit(collection, WHOLE, store, learn.learn, self._judgeable(collection), collection.habits)
+        self._submit(collection, WHOLE, save, learn.learn, self._judgeable(collection), collection.habits)
 
     def _judgeable(self, collection: Collection) -> list[Judgeable]:
         judged, pictures = self.judged(collection.id), self._before_verdicts(collection.id)
@@ -297,11 +297,11 @@ class Jobs:
         self,
         collection: Collection,
         document: int,
-        store: Callable[[Any], None],
+        save: Callable[[Any], None],
         function: Callable[..., Any],
         *arguments: Any,
     ) -> None:
-        """Call a function in a process, and then call ``store`` with its result or error."""
+        """Call a function in a process, and then call ``save`` with its result or error."""
         future = self.pool.submit(function, self.settings.max_seconds, *arguments)
         self._at_work.setdefault(collection.id, set()).add(document)
 
@@ -318,27 +318,29 @@ class Jobs:
                     raise
                 except IconotextError as error:
                     result = error
-                store(result)
+                save(result)
                 self._paused_until = 0.0
             except CancelledError:
-                pass  # the server is stopping; it is done after the next start
+                pass  # the server is stopping: the next one does the work
             except FullDiskError:
                 if not self._paused_until:
-                    logger.warning("the disk is full: free some space, and what is left to do is done")
-                self._paused_until = time.monotonic() + AGAIN
+                    logger.warning("the disk is full: free some space, and the work goes on")
+                self._paused_until = time.monotonic() + RETRY_SECONDS
             except Exception:
                 logger.exception("%s: the result of a process cannot be stored", collection.name)
-                self._paused_until = time.monotonic() + AGAIN  # or the same work would begin again at once
+                self._paused_until = time.monotonic() + RETRY_SECONDS  # else the same work begins again now
             finally:
-                with self._changed:
+                with self._wakeup:
                     self._at_work[collection.id].discard(document)
-                    self._changed.notify()
+                    self._wakeup.notify()
                 self.events.send("collection", id=collection.id, document=None if document == WHOLE else document)
 
         future.add_done_callback(done)
 
 
-def _changed(before: Mapping[int, int | None], pictures: Sequence[Picture]) -> list[tuple[int, int | None, int | None]]:
+def _moved_pictures(
+    before: Mapping[int, int | None], pictures: Sequence[Picture]
+) -> list[tuple[int, int | None, int | None]]:
     return [(p.number, before[p.number], p.best) for p in pictures if p.number in before and before[p.number] != p.best]
 
 

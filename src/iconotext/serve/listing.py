@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, Field
 
-from iconotext.serve.answers import LARGEST, State, state_of
+from iconotext.serve.answers import LARGEST, CollectionState, state_of
 from iconotext.serve.store import Store
 
 COLLECTIONS, LINES, DOCUMENTS = 25, 10, 100
@@ -26,7 +26,7 @@ SORTS = {
 }
 """The orders of the list, in words."""
 
-STATES: dict[State, str] = {
+STATES: dict[CollectionState, str] = {
     "finding": "looking for documents …",
     "linking": "linking …",
     "learning": "learning from corrections …",
@@ -37,7 +37,7 @@ STATES: dict[State, str] = {
 
 
 class Pagination(NamedTuple):
-    """A page of a long list: its number, from 1, that of the last page, and the number of entries in all and a page."""
+    """A page of a long list: its number from 1, the last page's number, and the entries in all and on a page."""
 
     number: int
     last: int
@@ -77,7 +77,7 @@ class ListedCollection:
     """
 
     row: sqlite3.Row
-    state: State
+    state: CollectionState
     documents: list[sqlite3.Row]
     matching: int
     refused: list[tuple[str, str]]
@@ -97,16 +97,16 @@ _JUDGED = (
     "(select count(distinct document || ' ' || picture) from verdicts join documents as judged on judged.id = document "
     "and judged.digest = verdicts.digest where undone = 0 and judged.{} = {})"
 )
-_SEEN = "(select count(*) from pictures join documents as seen on seen.id = document where seen.{} = {})"
+_SHOWN = "(select count(*) from pictures join documents as shown on shown.id = document where shown.{} = {})"
 
 OF_DOCUMENT = {
-    "pictures": _SEEN.format("id", "documents.id"),
+    "pictures": _SHOWN.format("id", "documents.id"),
     "judged": _JUDGED.format("id", "documents.id"),
     "problems": "(documents.missing + (documents.problem is not null))",
     "shown": "coalesce(documents.title, documents.name)",
 }
 OF_COLLECTION = {
-    "pictures": _SEEN.format("collection", "collections.id"),
+    "pictures": _SHOWN.format("collection", "collections.id"),
     "judged": _JUDGED.format("collection", "collections.id"),
     "problems": "(select coalesce(sum(missing + (problem is not null)), 0) from documents where "
     "collection = collections.id) + (collections.problem is not null) + "
@@ -128,18 +128,21 @@ _MATCHES = (
     "or instr(folded(documents.title), :q))"
 )
 
-_NUMBER = f"""
+# How many collections there are, and how many collections and documents match.
+_COUNTS = f"""
 select (select count(*) from collections) as "all", count(distinct collections.id) as collections,
     count(documents.id) as documents
 from collections left join documents on documents.collection = collections.id
 where (:one = '' or collections.id = :one) and {_MATCHES}
 """
+# The ids of the collections on a page, in order.
 _IDS = """
 select id from collections where (:one = '' or id = :one) and (
     :q = '' or instr(folded(name), :q) or id in (
         select collection from documents where instr(folded(documents.name), :q) or instr(folded(title), :q)))
 order by {order}, made desc, id limit :most offset :first
 """
+# The columns and sums of the collections with these ids.
 _COLLECTION = f"""
 select collections.*, {", ".join(f"{value} as {name}" for name, value in OF_COLLECTION.items())}, documents.*,
     (select coalesce(max(verdicts.id), 0) + coalesce(sum(undone), 0) from verdicts join documents on
@@ -153,6 +156,7 @@ from collections left join (
     where collection in (select value from json_each(:ids)) group by collection
 ) as documents on documents.collection = collections.id where id in (select value from json_each(:ids))
 """
+# The matching documents of these collections that are on the page.
 _DOCUMENTS = f"""
 select documents.*, matching, {", ".join(f"{value} as {name}" for name, value in OF_DOCUMENT.items())} from (
     select documents.id, row_number() over (partition by collection order by {{order}}, number) as place,
@@ -167,13 +171,13 @@ where place > :first and place <= :first + :most order by collection, place
 def listing(store: Store, query: ListQuery) -> Listing:
     """The collections on a page of the list, with their first documents, or a page of the documents of one."""
     values = {"q": query.q.strip().casefold(), "one": query.collection}
-    (number,) = store.rows(_NUMBER, values)
+    (counts,) = store.rows(_COUNTS, values)
     if query.collection:
-        pages = Pagination.of(number["documents"], query.page, DOCUMENTS)
+        pages = Pagination.of(counts["documents"], query.page, DOCUMENTS)
         collections = {"first": 0, "most": 1}
         documents = {"first": pages.first, "most": pages.most}
     else:
-        pages = Pagination.of(number["collections"], query.page, COLLECTIONS)
+        pages = Pagination.of(counts["collections"], query.page, COLLECTIONS)
         collections = {"first": pages.first, "most": pages.most}
         documents = {"first": 0, "most": LINES}
     order = _ORDERS[query.sort]
@@ -185,7 +189,7 @@ def listing(store: Store, query: ListQuery) -> Listing:
     sql = _DOCUMENTS.format(order=order.format(new="number", **OF_DOCUMENT))
     for row in store.rows(sql, values | shown_ids | documents):
         lines.setdefault(row["collection"], []).append(row)
-    return Listing(query, [_listed(rows[id_], lines.get(id_, [])) for id_ in ids if id_ in rows], pages, number["all"])
+    return Listing(query, [_listed(rows[id_], lines.get(id_, [])) for id_ in ids if id_ in rows], pages, counts["all"])
 
 
 def _listed(row: sqlite3.Row, lines: list[sqlite3.Row]) -> ListedCollection:

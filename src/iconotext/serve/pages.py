@@ -92,7 +92,7 @@ def all_documents(jobs: TheJobs, query: Annotated[ListQuery, Query()], path: str
 def folder(jobs: TheJobs, path: str = "", number: Annotated[int, Query(alias="page", ge=1, le=LARGEST)] = 1) -> str:
     """A folder below the root, with the documents and folders that can be opened."""
     contents, root = shelf(jobs.settings.root, path, number), jobs.settings.root
-    assert root is not None
+    assert root is not None  # else ``shelf`` has refused
     home = root.resolve()
     linked = jobs.store.linked_entries([str(home / entry.path) for entry in contents.inside])
     opened = {Path(file).relative_to(home).as_posix(): entry for file, entry in linked.items()}
@@ -114,7 +114,7 @@ async def reading_view(
         with document_errors(document):
             view = await jobs.view_by(document, chosen.settings())
         return HTMLResponse(view, headers={"content-security-policy": f"{policy_of(view)}; frame-ancestors 'none'"})
-    return await run_in_threadpool(_followed, jobs, request, document, await current_file(jobs, document, PAGE))
+    return await run_in_threadpool(_stored_view, jobs, request, document, await current_file(jobs, document, PAGE))
 
 
 def review(jobs: TheJobs, collection: TheCollection) -> str:
@@ -129,7 +129,7 @@ def answers(
     number: Annotated[int, Query(alias="page", ge=1, le=LARGEST)] = 1,
 ) -> str:
     """The answers of reviewers about a collection, by document, with links to change them."""
-    total, _ = jobs.store.answers(collection.id, reviewer, 0, 0)
+    total, _ = jobs.store.answers(collection.id, reviewer, 0, 0)  # no rows yet: the total says which page is the last
     pages = Pagination.of(total, number, ANSWERS)
     _, rows = jobs.store.answers(collection.id, reviewer, pages.first, pages.most)
     documents = []
@@ -153,7 +153,7 @@ def _answer(row: sqlite3.Row, shown: Mapping[str, Any]) -> dict[str, object]:
     """An answer with the words of its sentences; for another version of the document only their numbers are known.
 
     Args:
-        shown: The document as the review shows it. Its digest counts: it may be newer than the row of the database.
+        shown: The document as the review shows it. It may be newer than the database: compare with its own digest.
     """
     numbers = json.loads(row["sentences"])
     same = shown["digest"] == row["digest"]
@@ -161,18 +161,18 @@ def _answer(row: sqlite3.Row, shown: Mapping[str, Any]) -> dict[str, object]:
     return {**dict(row), "words": words, "made": datetime.fromtimestamp(row["made"]).astimezone()}
 
 
-def _followed(jobs: Jobs, request: Request, entry: Entry, file: Path) -> Response:
+def _stored_view(jobs: Jobs, request: Request, entry: Entry, file: Path) -> Response:
     """The reading view from its file; for a followed file, with the script that updates the page."""
     document, view = entry.id, file.read_text(encoding="utf-8")
-    policy, now = policy_of(view), policy_hash(view)
-    headers = {"etag": f'"{now}"', "iconotext-problem": quote(entry.problem or "")}
+    policy, etag = policy_of(view), policy_hash(view)
+    headers = {"etag": f'"{etag}"', "iconotext-problem": quote(entry.problem or "")}
     if request.headers.get("if-none-match") == headers["etag"]:
         return Response(status_code=304, headers=headers)
     host = request.headers["host"]
-    if not collection_or_404(jobs, entry.collection).own and "[" not in host:  # no policy can name such an address
+    if not collection_or_404(jobs, entry.collection).own and "[" not in host:  # a policy cannot name IPv6 addresses
         home = f"{request.url.scheme}://{host}"
         new = policy.replace("script-src ", f"script-src {home}/static/follow.js ", 1)
         new += f"; connect-src {home}/v1/events {home}/documents/{document}"
-        script = f'<script type="module" src="/static/follow.js" data-document="{document}" data-now="{now}"></script>'
+        script = f'<script type="module" src="/static/follow.js" data-document="{document}" data-now="{etag}"></script>'
         view, policy = f"{script}\n</body>".join(view.replace(policy, new, 1).rsplit("</body>", 1)), new
     return HTMLResponse(view, headers=headers | {"content-security-policy": f"{policy}; frame-ancestors 'none'"})

@@ -1,6 +1,7 @@
 """Routes for programs: documents in, the JSON output of a command out; nothing is stored.
 
-Programs that want to fetch an answer later open a collection instead, which reports its progress.
+A request with one file is about that document. Of several files, those that are documents are meant; the others may be
+their pictures. Programs that want to fetch an answer later open a collection instead, which reports its progress.
 """
 
 from __future__ import annotations
@@ -85,15 +86,15 @@ if TYPE_CHECKING:
     CheckIn = BaseModel
     PlaceIn = BaseModel
 else:
-    relations = Literal["default", "none"], LinkSettings.model_fields["relations"]
+    _related = Literal["default", "none"], LinkSettings.model_fields["relations"]
     _excerpts = {ReadSettings: READING, LinkSettings: CONTEXTS}
-    LinkIn = _query("LinkIn", {ReadSettings: READING, LinkSettings: LINKING}, relations=relations)
-    ContextIn = _query("ContextIn", _excerpts, relations=relations, words=(int, Field(CONTEXT_WORDS, ge=1, le=100_000)))
-    ChunksIn = _query("ChunksIn", _excerpts, relations=relations, words=(int, Field(CHUNK_WORDS, ge=1, le=100_000)))
+    LinkIn = _query("LinkIn", {ReadSettings: READING, LinkSettings: LINKING}, relations=_related)
+    ContextIn = _query("ContextIn", _excerpts, relations=_related, words=(int, Field(CONTEXT_WORDS, ge=1, le=100_000)))
+    ChunksIn = _query("ChunksIn", _excerpts, relations=_related, words=(int, Field(CHUNK_WORDS, ge=1, le=100_000)))
     CheckIn = _query("CheckIn", {CheckSettings: CHECKING})
-    text = str, Field(min_length=1, description="Name of the file that gets pictures; the other files have them.")
+    _text = str, Field(min_length=1, description="Name of the file that gets pictures; the other files have them.")
     _places = {ReadSettings: READING, PlaceSettings: tuple(PlaceSettings.model_fields)}
-    PlaceIn = _query("PlaceIn", _places, text=text)
+    PlaceIn = _query("PlaceIn", _places, text=_text)
 
 
 def health() -> Health:
@@ -104,10 +105,6 @@ def health() -> Health:
 def metrics(jobs: TheJobs) -> PlainTextResponse:
     """The server's counts, for Prometheus."""
     return PlainTextResponse(jobs.metrics.text(), media_type="text/plain; version=0.0.4")
-
-
-# A request with one file is about that document; one with several about those of them that are documents, to which the
-# others may be pictures.
 
 
 async def link(jobs: TheJobs, request: Request, options: Annotated[LinkIn, Query()]) -> Response:
@@ -162,7 +159,7 @@ async def _answer(
     """Run a function in a process on the files of a request; they are removed afterwards."""
     reading, linking = _settings(ReadSettings, options), linking or _settings(LinkSettings, options)
     jobs.pool.check()  # before megabytes are uploaded in vain
-    folder = jobs.asked_folder / new_id()
+    folder = jobs.requests / new_id()
     try:
         _, saved = await received(request, folder, jobs)
         upload = Upload(str(folder), reading, linking, tuple(saved.refused))

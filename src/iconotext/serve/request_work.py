@@ -1,4 +1,4 @@
-"""Functions that the pool's processes run on the files of a single request: links, contexts, chunks, alternative texts.
+"""Functions that the pool's processes run on the files of a single request: link, quote, chunk, check, place.
 
 Nothing is stored. The answers are the JSON output of the commands, as if the files were in the working folder.
 """

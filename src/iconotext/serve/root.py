@@ -103,30 +103,43 @@ def shelf(root: Path | None, path: str, number: int) -> Shelf:
 
 def _inside(place: Path, home: Path, beside: set[str]) -> Inside:
     path = place.relative_to(home).as_posix()
-    is_folder = opens = False
-    if not is_inside(place, home):
-        about = OUTSIDE
-    elif not is_utf_8(path):
-        about, path = NOT_UTF_8, readable(path)
-    elif place.is_dir():
-        is_folder = True
+    problem = _problem(place, path, home)
+    is_folder = problem is None and place.is_dir()
+    if problem is not None:
+        about, opens = problem, False
+    elif is_folder:
         documents, about = _contents(place, home)
-        opens = documents > 0
-        if place.is_symlink():
-            real = place.resolve()
-            target = real.relative_to(home).as_posix() if real != home else "the root"
-            about += f"; a link to {target}, left out where the folder around it is opened"
-        elif GitIgnoreSpec.from_lines(LEFT_OUT).match_file(f"{place.name}/") or beside & {*BUILT.get(place.name, ())}:
-            about += "; left out where the folder around it is opened"
-    elif not place.exists():
-        about = "a link to nothing"
-    elif not place.is_file() or file_kind(place) != "document":
-        about = "not a document that is read"
-    elif lacks_extra(place.suffix.lower()):
-        about = "is read with iconotext[formats] alone"
+        about, opens = about + _left_out(place, home, beside), documents > 0
     else:
         about, opens = data_size(place.stat().st_size), True
-    return Inside(readable(place.name), path, is_folder, about, opens)
+    return Inside(readable(place.name), path if is_utf_8(path) else readable(path), is_folder, about, opens)
+
+
+def _problem(place: Path, path: str, home: Path) -> str | None:
+    """Why a folder or a document cannot be opened; None if it can."""
+    if not is_inside(place, home):
+        return OUTSIDE
+    if not is_utf_8(path):
+        return NOT_UTF_8
+    if place.is_dir():
+        return None
+    if not place.exists():
+        return "a link to nothing"
+    if not place.is_file() or file_kind(place) != "document":
+        return "not a document that is read"
+    return "is read with iconotext[formats] alone" if lacks_extra(place.suffix.lower()) else None
+
+
+def _left_out(folder: Path, home: Path, beside: set[str]) -> str:
+    """The words about a folder that is left out where the folder around it is opened; "" for others."""
+    if folder.is_symlink():
+        real = folder.resolve()
+        target = real.relative_to(home).as_posix() if real != home else "the root"
+        return f"; a link to {target}, left out where the folder around it is opened"
+    is_built = beside & {*BUILT.get(folder.name, ())}
+    if is_built or GitIgnoreSpec.from_lines(LEFT_OUT).match_file(f"{folder.name}/"):
+        return "; left out where the folder around it is opened"
+    return ""
 
 
 def _contents(folder: Path, home: Path) -> tuple[int, str]:

@@ -59,7 +59,7 @@ class Route:
 
     @property
     def request(self) -> tuple[str]:
-        """Method and address."""
+        """Method and address; a tuple, since the tables of the guides show its entries as code."""
         return (f"{self.method} {self.address}",)
 
     @property

@@ -137,7 +137,7 @@ TheFinder = Annotated[Finder, of_app("finder")]
 
 async def search_page(jobs: TheJobs, finder: TheFinder, request: Request) -> HTMLResponse:
     """The search page; its address contains the query."""
-    query, findings, problem, status = SearchIn(), None, None, 200
+    query, findings, problem, status = _DEFAULT, None, None, 200
     try:
         query = _query_of(request.query_params)
         if query.sentence or query.picture:
@@ -201,10 +201,14 @@ def _query_of(values: Mapping[str, str]) -> SearchIn:
         raise SettingError(f"{wrong['loc'][0]}: {shortened(wrong_value(wrong), 300)}") from None
 
 
+_DEFAULT = SearchIn(top=STEP)
+"""The query of a page without parameters."""
+
+
 def _address(query: SearchIn, **changes: object) -> str:
     """The address of a page; default values are left out."""
-    values = query.model_copy(update=changes).model_dump(exclude_defaults=True)
-    return f"/search?{urlencode({name: value for name, value in values.items() if (name, value) != ('top', STEP)})}"
+    values = query.model_copy(update=changes)
+    return f"/search?{urlencode({name: value for name, value in values if value != getattr(_DEFAULT, name)})}"
 
 
 def _reading_view(result: Result, store: Store) -> str | None:
@@ -249,7 +253,7 @@ def _page(
                 place=readable(image),
                 document=None if document is None else readable(document),
                 document_link=_document_link(result, jobs),
-                alike=_address(SearchIn(), picture=result.digest),
+                alike=_address(_DEFAULT, picture=result.digest),
             )
             for result, (image, document) in zip(findings.results, findings.names, strict=True)
         ]

@@ -169,16 +169,14 @@ def find(body: SearchIn, examples: str) -> Findings:
             folder = _names(searcher.library.settings.roots).folder(body.folder)
         if folder is None:
             roots = ", ".join(described.folders)
-            raise SettingError(f"{body.folder}: no folder of this library, which begin with: {shortened(roots, 200)}")
+            raise SettingError(f"{body.folder}: no folder of this library; they begin with: {shortened(roots, 200)}")
         filters = replace(filters, folder=folder)
     example = body.picture and picture_file(Path(examples), body.picture)
     query = Query(body.sentence, example or body.picture, body.relation or None, body.top, filters, body.anyway)
     with _without_paths() as searcher:
         library, query, results, note = searcher.find(query)
-        more = (
-            len(results) == body.top < MOST
-            and library.count(filters.condition) - isinstance(query.picture, str) > body.top
-        )
+        itself = isinstance(query.picture, str)  # a picture of the library is no result of its own search
+        more = len(results) == body.top < MOST and library.count(filters.condition) - itself > body.top
     names = _names(library.settings.roots).name
     pairs = [(names(r.image), None if r.document is None else names(r.document)) for r in results]
     return Findings(described, query, results, pairs, has_good_match(results), more, note)

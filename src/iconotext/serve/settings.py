@@ -39,7 +39,7 @@ class ServeSettings(BaseModel):
     """A study (of `analyze study`) for people to judge, or a folder of them; may be repeated."""
 
     workers: int = Field(1, ge=1, le=64)
-    """Processes that read and link documents."""
+    """Processes that read and link documents, and as many that search the library."""
 
     max_upload: int = Field(256 * 2**20, ge=1)
     """Largest upload, and largest sum of what a zip unpacks to, in bytes."""

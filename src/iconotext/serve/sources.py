@@ -105,10 +105,10 @@ def is_utf_8(name: str) -> bool:
 
 def files_now(paths: Iterable[str]) -> tuple[File, ...]:
     """The present states of files."""
-    return tuple(_now(path) for path in paths)
+    return tuple(_state(path) for path in paths)
 
 
-def _now(path: str) -> File:
+def _state(path: str) -> File:
     try:
         status = os.stat(path)
     except (OSError, ValueError):
@@ -127,12 +127,12 @@ def read_files(place: Place) -> Reading:
     (file,) = files_now([place.path])
     if not is_inside(path, place.within):
         raise DocumentError(f"{path.name}: a link that leads out of the folder")
-    read = _read(place, file)
+    reading = _read(place, file)
     # The key of the cache has the state of the document's own file, not those of its pictures.
-    if files_now(file.path for file in read.files) != read.files:
+    if files_now(file.path for file in reading.files) != reading.files:
         _read.cache_clear()
-        read = _read(place, file)
-    return read
+        reading = _read(place, file)
+    return reading
 
 
 @lru_cache(CACHED_DOCUMENTS)

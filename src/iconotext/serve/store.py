@@ -21,7 +21,7 @@ from iconotext.errors import IconotextError, SettingError
 from iconotext.plain_text import readable, shortened
 from iconotext.system.files import reporting_full_disk
 
-State = Literal["waiting", "done", "failed"]
+DocumentState = Literal["waiting", "done", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Entry:
     number: int
     name: str
     path: str
-    state: State
+    state: DocumentState
     problem: str | None
     title: str | None
     sentences: int
@@ -425,6 +425,7 @@ class Store:
                 )
                 row = sql.execute(query, (entry.id, picture, reviewer, entry.digest or "")).fetchone()
                 present: list[int] | None = None if row is None else json.loads(row["sentences"])
+                # The same answer again is no conflict.
                 if present not in (list(sentences), None if replaces == "nothing" else sorted(replaces)):
                     raise AnsweredError(_answered(reviewer, picture, present))
             added = sql.execute(

@@ -78,20 +78,20 @@ def all_studies(jobs: TheJobs, studies: TheStudies) -> str:
     """The studies, with their progress."""
     rows = []
     for name in studies:
-        with _used(studies, name) as path:
+        with _study_file(studies, name) as path:
             rows.append((name, progress(path)))
     return page("studies.html", jobs.settings, here="/studies", title="Studies", studies=rows)
 
 
 def judge(jobs: TheJobs, studies: TheStudies, study: str) -> str:
     """The pairs of a study, one after the other, to be judged."""
-    with _used(studies, study) as path:
+    with _study_file(studies, study) as path:
         return _page(jobs, studies, "study.html", study, progress(path), answers=ANSWERS)
 
 
 def result(jobs: TheJobs, studies: TheStudies, study: str) -> str:
     """The raters' preferences, once all votes are in: the tables of ``iconotext analyze votes``."""
-    with _used(studies, study) as path:
+    with _study_file(studies, study) as path:
         results = study_results(path)
     grids = study_grids(results) if results.progress.finished else []
     return _page(jobs, studies, "study_result.html", study, results.progress, grids=grids)
@@ -99,20 +99,20 @@ def result(jobs: TheJobs, studies: TheStudies, study: str) -> str:
 
 def following(studies: TheStudies, study: str, body: RaterIn) -> TurnOut:
     """The pair that a rater is to judge; the same one again until he or she does."""
-    with _used(studies, study) as path:
+    with _study_file(studies, study) as path:
         return _turn(path, body.rater)
 
 
 def say(studies: TheStudies, study: str, body: VoteIn) -> TurnOut:
     """Store a vote, and return the next pair. The vote is on disk when the answer comes."""
-    with _used(studies, study) as path:
+    with _study_file(studies, study) as path:
         vote(path, body.pair, body.rater, body.answer)
         return _turn(path, body.rater)
 
 
 def take_back(studies: TheStudies, study: str, body: RaterIn) -> TurnOut:
     """Undo the last vote of a rater, and return its pair again."""
-    with _used(studies, study) as path:
+    with _study_file(studies, study) as path:
         undo(path, body.rater)
         return _turn(path, body.rater)
 
@@ -126,7 +126,7 @@ async def picture(
     rater: Annotated[Rater, Query()],
 ) -> Response:
     """A picture of a pair, at most 900 pixels a side, on the side on which this rater sees it."""
-    with _used(studies, study) as path:
+    with _study_file(studies, study) as path:
         a, b = await run_in_threadpool(shown_images, path, pair, rater)
         future = pool.submit(encoded, PICTURE_SECONDS, a if side == "a" else b)
         kind, data = await asyncio.wrap_future(future)
@@ -134,7 +134,7 @@ async def picture(
 
 
 @contextmanager
-def _used(studies: Mapping[str, Path], study: str) -> Iterator[Path]:
+def _study_file(studies: Mapping[str, Path], study: str) -> Iterator[Path]:
     """The file of a study; errors in the study or in the request become HTTP answers."""
     if study not in studies:
         raise HTTPException(404, "there is no such study")
@@ -147,18 +147,20 @@ def _used(studies: Mapping[str, Path], study: str) -> Iterator[Path]:
         raise HTTPException(409, message) from None
 
 
-def _page(jobs: Jobs, studies: Mapping[str, Path], template: str, study: str, far: Progress, **values: object) -> str:
+def _page(
+    jobs: Jobs, studies: Mapping[str, Path], template: str, study: str, counts: Progress, **values: object
+) -> str:
     title = "Study" if len(studies) == 1 else f"Study {list(studies).index(study) + 1}"
-    return page(template, jobs.settings, here="/studies", title=title, study=study, progress=far, **values)
+    return page(template, jobs.settings, here="/studies", title=title, study=study, progress=counts, **values)
 
 
 def _turn(study: Path, rater: str) -> TurnOut:
-    pair, far = next_pair(study, rater), progress(study)
+    pair, counts = next_pair(study, rater), progress(study)
     return TurnOut(
         pair=pair and PairOut(number=pair.number, text=pair.text, identical=pair.identical),
-        judged=far.of_rater.get(rater_name(rater), 0),
-        pairs=far.pairs,
-        votes=far.votes,
-        wanted=far.needed,
-        finished=far.finished,
+        judged=counts.of_rater.get(rater_name(rater), 0),
+        pairs=counts.pairs,
+        votes=counts.votes,
+        wanted=counts.needed,
+        finished=counts.finished,
     )

@@ -54,7 +54,7 @@ _IN_FORMS = {"%22": '"', "%0D": "\r", "%0A": "\n"}
 
 
 def form_name(name: str) -> str:
-    """The name of a file, from its escaped form in a form."""
+    """The name of a file that was sent with a form, without the escapes of browsers."""
     return re.sub("|".join(_IN_FORMS), lambda match: _IN_FORMS[match[0]], name)
 
 
@@ -100,16 +100,17 @@ async def received(request: Request, folder: Path, jobs: Jobs) -> tuple[str, Sav
             raise HTTPException(413, too_large(jobs.settings).strip())
         files = [(form_name(file.filename or ""), file.file) for file in sent]
         try:
-            async with jobs.saving:
+            async with jobs.unpacking_slots:
                 saved = await run_in_threadpool(save_files, files, folder, jobs.settings)
         except IconotextError as error:
             raise HTTPException(400, str(error).replace(f"{folder}/", "")) from None
         refused = {name for name, _ in saved.refused}
         names = [name for name, _ in files]
-        return _name([name for name in names if shortened(readable(name), 255) not in refused] or names), saved
+        return _upload_name([name for name in names if shortened(readable(name), 255) not in refused] or names), saved
 
 
-def _name(files: Sequence[str]) -> str:
+def _upload_name(files: Sequence[str]) -> str:
+    """A name for an upload: of its first document, or of the folder that has it, and how many more there are."""
     paths = [name.replace("\\", "/").strip("/") for name in files]
     names = map(PurePosixPath, paths)
     documents = [str(name) for name in names if name.suffix.lower() == ".zip" or suffix_format(name)] or paths
@@ -151,7 +152,7 @@ class _Upload:
 
     def __init__(self, folder: Path, settings: ServeSettings) -> None:
         self.folder, self.settings, self.saved = folder, settings, Saved()
-        self.left = settings.max_upload  # bytes that zips may still unpack to
+        self.left = settings.max_upload  # bytes that may still come, with the contents of zips
         self.files: dict[str, PurePosixPath] = {}  # label and path of each file that was written
 
     def add(self, name: str, data: bytes | Iterable[bytes]) -> None:

@@ -107,8 +107,8 @@ def prepare(model: str) -> None:
     """Load the model, once for each process."""
     _linkers["reading"] = linker = Linker.load(model)
     # For the review: as many sentences of each picture as it offers, however unlikely. Relations are for pages only.
-    every = {"select": "top-k", "k": CANDIDATES, "min_confidence": 0.0}
-    for name, chosen in {"weighing": {}, "candidates": every}.items():
+    all_candidates = {"select": "top-k", "k": CANDIDATES, "min_confidence": 0.0}
+    for name, chosen in {"weighing": {}, "candidates": all_candidates}.items():
         settings = linker.settings.model_copy(update={**chosen, "relations": "none"})
         _linkers[name] = Linker(linker.encoder, settings)
 
@@ -154,10 +154,10 @@ def habits_of(text: str, judged: Mapping[str, Judged] = MappingProxyType({})) ->
         judged: Document id to verdicts about its present pictures (numbers differ between versions of a file).
     """
     inferred = json.loads(text)
-    silent = inferred.get("silent", {})  # not there in a server's folder of before captions were judged
+    silent = inferred.get("silent", {})  # missing in the folders of older versions
     return {
         name: Habit(
-            # A server's folder of before has no places of pictures that open a section, which are the last ones.
+            # Those of older versions lack the last places, of pictures that open a section.
             {key: np.pad(count, (0, len(PLACES) - len(count))) for key, count in counts.items()},
             judged=judged,
             silent=silent.get(name, 0.0),
@@ -172,14 +172,14 @@ def link(task: Task) -> LinkResult:
     from iconotext.report.flow import title
     from iconotext.report.reading_page import shown_images
 
-    read, home, reader = read_files(task.place), Path(task.folder), linker("reading")
-    document, version = read.document, digest(read.document)
+    reading, home, reader = read_files(task.place), Path(task.folder), linker("reading")
+    document, version = reading.document, digest(reading.document)
     evidence = reader.gather(document)
     store_evidence(evidence, reader.encoder.fingerprint, version, home)
     embedded = embed_in(home, evidence.document, shown_images(evidence.document))
-    reading = task.linked(reader, evidence)
-    write_view(reading, task, reader.settings)
-    described = to_describe(reading, task.place, read.sha256, embedded)
+    linked = task.linked(reader, evidence)
+    write_view(linked, task, reader.settings)
+    described = to_describe(linked, task.place, reading.sha256, embedded)
     write_text(home / ALT_TEXT, json_text(described) + "\n", force=True)
     visible = [number for number, picture in embedded.items() if picture.uri is not None]
     pictures = write_review(evidence, task.habits_with_answers(document), visible, home)
@@ -193,10 +193,10 @@ def link(task: Task) -> LinkResult:
         "digest": version,
         "images": len(document.images),
         "sentences": len(document.sentences),
-        "links": len(reading.links),
+        "links": len(linked.links),
         "missing": len(missing) + len(embedded) - len(visible),
     }
-    return LinkResult(columns, pictures, keys_to_describe(described), read.files)
+    return LinkResult(columns, pictures, keys_to_describe(described), reading.files)
 
 
 def view(task: Task) -> str:
@@ -259,7 +259,7 @@ def write_review(
     linked = linker("candidates").link_evidence(evidence, habits)
     document = linked.document
     likeliest: dict[int, list[Link]] = {number: [] for number in sorted(pictures)}
-    for candidate in sorted(linked.links, key=lambda each: (-each.confidence, each.sentence)):
+    for candidate in sorted(linked.links, key=lambda link: (-link.confidence, link.sentence)):
         if candidate.image in likeliest:
             likeliest[candidate.image].append(candidate)
     review = {

@@ -64,7 +64,7 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
         try:
             check_copy(file.parent, build.folder, force=build.force)
         except OutputError as error:
-            raise OutputError(f"{error}; features=false copies none") from error
+            raise OutputError(f"{error}; features=False copies none") from error
     pictures = FoundImages(settings.images) if settings.images is not None else None
     read = missing = 0
     renamed: dict[str, str] = {}
