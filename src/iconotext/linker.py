@@ -170,9 +170,7 @@ class Linker:
         return _or_raise(linked)
 
     def habits(
-        self,
-        documents: Iterable[Document | Path | str | Failure],
-        judged: Mapping[str, Judged] = MappingProxyType({}),
+        self, documents: Iterable[Document | Path | str | Failure], judged: Mapping[str, Judged] = MappingProxyType({})
     ) -> dict[str, Habit]:
         """Infer where each collection puts images, and how far its captions count, from its first documents.
 

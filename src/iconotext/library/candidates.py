@@ -270,13 +270,7 @@ class Candidates:
 
 
 def find_candidates(
-    library: Library,
-    encoder: Encoder,
-    vector: FloatMatrix,
-    n: int,
-    *,
-    sentence: str | None,
-    where: str | None,
+    library: Library, encoder: Encoder, vector: FloatMatrix, n: int, *, sentence: str | None, where: str | None
 ) -> Candidates:
     """Find the pictures to rank: at least n, if there are n.
 

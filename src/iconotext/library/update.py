@@ -78,12 +78,7 @@ whole table."""
 
 
 def add_files(
-    library: Library,
-    ledger: Ledger,
-    sources: Sequence[SourceFile],
-    owners: Set[str],
-    models: Models,
-    report: Report,
+    library: Library, ledger: Ledger, sources: Sequence[SourceFile], owners: Set[str], models: Models, report: Report
 ) -> Iterator[SourceFile]:
     """Add files; yields each file once it is in the library, or has turned out to bring no pictures."""
     files, commits, tidy_after, parts = iter(sources), 0, TIDY_AFTER, parts_of(owners)

@@ -79,12 +79,7 @@ class Output:
         return text_parts
 
     def write_file(
-        self,
-        results: Iterable[LinkedDocument | Failure],
-        path: Path,
-        *,
-        force: bool = False,
-        explained: bool = False,
+        self, results: Iterable[LinkedDocument | Failure], path: Path, *, force: bool = False, explained: bool = False
     ) -> None:
         """Write documents to a file, and its companion."""
         if self.write is not None:
