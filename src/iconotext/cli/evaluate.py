@@ -279,11 +279,7 @@ def _precision(precision: RelationPrecision) -> tuple[str, str]:
 
 ScoredLinks = Annotated[
     LinkSettings,
-    replace(
-        LINKING,
-        only=("evidence", "text", "image", "concepts", "cache"),
-        defaults={"evidence": ("picture",)},
-    ),
+    replace(LINKING, only=("evidence", "text", "image", "concepts", "cache"), defaults={"evidence": ("picture",)}),
 ]
 """How documents are linked of which every pair is scored: by the pictures alone, unless other evidence is named."""
 

@@ -251,10 +251,7 @@ def _known_output(name: str) -> str:
 
 Paths = Annotated[
     list[str],
-    argument(
-        metavar="PATH",
-        help=f"Documents ({EXAMPLES}, ...), folders of them, or web pages (with --fetch).",
-    ),
+    argument(metavar="PATH", help=f"Documents ({EXAMPLES}, ...), folders of them, or web pages (with --fetch)."),
 ]
 
 

@@ -72,13 +72,7 @@ def link(
         from iconotext.scale.run import link_shards
 
         result = link_shards(
-            shards,
-            output,
-            model=model,
-            linking=linking,
-            settings=settings,
-            engine=work,
-            watch=progress,
+            shards, output, model=model, linking=linking, settings=settings, engine=work, watch=progress
         )
         _report(output, result, json, without=settings.without is not None)
 
