@@ -70,7 +70,7 @@ class Linker:
         from iconotext.encoders.relation_model import relations_folder
 
         chosen = settings or LinkSettings()
-        # What is missing is found now, not after the first document.
+        # Missing models and packages are reported now, not after the first document.
         if chosen.relations != "none":
             relations_folder(chosen.relations)
         for kind in chosen_evidence(chosen.evidence):
@@ -78,7 +78,7 @@ class Linker:
                 require(kind.extra, purpose=f"the evidence {kind.name}")
         options = chosen.model_dump(include={"text", "image", "concepts", "cache"})
 
-        def read_layers(texts: Sequence[str], layers: NDArray[np.float16]) -> None:  # called once ``linker`` exists
+        def read_layers(texts: Sequence[str], layers: NDArray[np.float16]) -> None:  # called when ``linker`` exists
             if chosen.relations != "none":
                 linker.relation_model.read_layers(texts, layers)
 

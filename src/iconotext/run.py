@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from iconotext.decide.choose import choose_links
+from iconotext.decide.choose import choose_links, with_relations
 from iconotext.decide.combine import caption_matches, places_by_evidence, silent_share, weigh
 from iconotext.errors import IconotextError
 from iconotext.evidence.caption import PROBE, Reading, compared_text
@@ -171,17 +171,17 @@ class LinkingRun:
         linked = [
             replace(
                 choose_links(
-                    evidence.document,
+                    item.document,
                     weighed,
                     select=settings.select,
                     k=settings.k,
                     min_confidence=settings.min_confidence,
                     model=self.encoder.name,
                 ),
-                notes=(evidence.note,) if evidence.note else (),
+                notes=(item.note,) if item.note else (),
                 habit=habit.summary if "layout" in settings.evidence else None,
             )
-            for evidence, weighed, habit in zip(
+            for item, weighed, habit in zip(
                 evidence, weigh(evidence, evidence=settings.evidence, habits=used), used, strict=True
             )
         ]
@@ -192,8 +192,6 @@ class LinkingRun:
     def _with_relations(
         self, documents: Sequence[LinkedDocument], encoded: Sequence[EncodedDocument | None]
     ) -> list[LinkedDocument]:
-        from iconotext.decide.choose import with_relations
-
         model = self.relation_model()
         # Pictures count only if their features come from the relation model's own backbone.
         same = self.encoder.image_source.name == model.backbones["image"]
@@ -252,23 +250,25 @@ def habits_of(
         judged: Document id to human judgments of its images.
         silent: Collection to its ``Habit.silent``, if it was inferred before; then it is not inferred again.
     """
-    placed: dict[str, list[tuple[str, PlaceEvidence, Document | None]]] = {}
+    places: dict[str, list[tuple[str, PlaceEvidence, Document | None]]] = {}
     matches: dict[str, list[NDArray[np.float64]]] = {}
     for item in documents:
         if isinstance(item, EncodedText):
             document, name = item.document, collection_of(item.document)
             if item.places is not None:
-                edited = document if document.id in judged else None
-                placed.setdefault(name, []).append((document.id, item.places, edited))
+                judged_document = document if document.id in judged else None
+                places.setdefault(name, []).append((document.id, item.places, judged_document))
             if item.matches is not None:
                 matches.setdefault(name, []).append(item.matches)
     if silent is None:
         silent = {name: silent_share(*np.concatenate(pairs, axis=1)) for name, pairs in matches.items()}
     habits = {}
-    for name in {**placed, **matches}:
+    for name in {**places, **matches}:
         share = silent.get(name, 0.0)
-        places = [(key, _judged(habit.mixed(share), document, judged)) for key, habit, document in placed.get(name, ())]
-        habits[name] = replace(infer_habit(places), judged=judged, silent=share)
+        evidence = [
+            (key, _judged(place.mixed(share), document, judged)) for key, place, document in places.get(name, ())
+        ]
+        habits[name] = replace(infer_habit(evidence), judged=judged, silent=share)
     return habits
 
 

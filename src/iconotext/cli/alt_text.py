@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from iconotext.alt_text.captioner import CaptionerSettings
+from iconotext.alt_text.captioner import Captioner, CaptionerSettings
 from iconotext.check.page import FORMATS_AND, FORMATS_OR
 from iconotext.cli.common import EVERY, check_unused, known_errors
-from iconotext.cli.link import RunSettings, linked_documents
+from iconotext.cli.link import Run, RunSettings, linked_documents
 from iconotext.cli.options import (
     LINKING,
     Download,
@@ -30,7 +30,7 @@ from iconotext.cli.options import (
 from iconotext.cli.output import complain, print_table, say, say_json
 from iconotext.errors import DocumentError, OutputError, SettingError
 from iconotext.linker import LinkSettings
-from iconotext.plain_text import counted, shortened
+from iconotext.plain_text import counted, readable, shortened
 from iconotext.read import ReadSettings
 from iconotext.types import LinkedDocument
 
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from iconotext.alt_text.captioned import Refused
-    from iconotext.alt_text.captioner import Captioner
     from iconotext.alt_text.drafts import Draft
 
 
@@ -146,8 +145,6 @@ def named_captioner(settings: CaptionerSettings) -> Captioner | None:
         flags = [CAPTIONING.flag(name) for name in settings.model_fields_set]
         check_unused(dict.fromkeys(flags, True), "is for --captioner URL: add it, or leave this out")
         return None
-    from iconotext.alt_text.captioner import Captioner
-
     captioner = Captioner(settings)
     if captioner.is_remote:
         open_ = "" if captioner.address.startswith("https:") else ", unencrypted"
@@ -163,7 +160,6 @@ def _drafts(
     A picture that gets no draft is named on stderr, with the reason.
     """
     from iconotext.alt_text.captioned import Refused, captioned_drafts
-    from iconotext.cli.link import Run
 
     if settings.reading.epub != "book":
         raise SettingError("drafts are made for a book as a whole: leave --epub out")
@@ -270,7 +266,6 @@ def _table(drafts: list[Draft]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from iconotext.plain_text import readable
     from iconotext.report.terminal import bar
 
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 1, 0))

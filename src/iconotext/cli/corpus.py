@@ -15,6 +15,7 @@ import typer
 from iconotext.cli.common import check_unused, known_errors, progress
 from iconotext.cli.options import CorpusOutput, Download, Force, Json, Seed, Workers, argument, option
 from iconotext.cli.output import say, say_json
+from iconotext.errors import CorpusError, OutputError
 from iconotext.plain_text import counted
 
 if TYPE_CHECKING:
@@ -73,7 +74,6 @@ def check(
     with known_errors():
         from iconotext.corpus.check import EarlierDocuments, check_corpus, unreadable
         from iconotext.corpus.shards import corpus_files
-        from iconotext.errors import CorpusError
         from iconotext.system.object_store import address_of, is_remote
 
         wrong = False
@@ -240,7 +240,6 @@ def split(
         from iconotext.corpus.shards import corpus_files, documents_of
         from iconotext.corpus.split import Shares, assign_splits
         from iconotext.corpus.store import FORMATS, write_corpus
-        from iconotext.errors import OutputError
         from iconotext.system.files import check_overwrite
 
         files = corpus_files(path)

@@ -13,7 +13,7 @@ from iconotext.cli.common import known_errors, progress
 from iconotext.cli.corpus import document_total
 from iconotext.cli.options import Force, Json, argument, option
 from iconotext.cli.output import say, say_json, show
-from iconotext.corpus.stats import TABLE_1
+from iconotext.corpus.stats import TABLE_1, row_stats
 from iconotext.plain_text import counted, percent
 from iconotext.report.tables import Grid
 
@@ -47,7 +47,6 @@ def stats(
     - `iconotext corpus stats mscoco/ dii/ diy/ --json`
     """
     with known_errors():
-        from iconotext.corpus.stats import row_stats
         from iconotext.corpus.store import read_rows
         from iconotext.report.charts import check_figure
 

@@ -33,7 +33,7 @@ from iconotext.cli.options import (
 from iconotext.cli.output import complain, say, say_json, say_left_out
 from iconotext.errors import CorpusError, SettingError
 from iconotext.extras import require
-from iconotext.linker import LinkSettings
+from iconotext.linker import Linker, LinkSettings
 from iconotext.plain_text import counted
 from iconotext.report.tables import Grid
 
@@ -100,7 +100,6 @@ def evaluate_reorder(
     """Measure and print the reordering of pictures; the evidence is that of picture and caption by default."""
     from iconotext.evaluate.reorder import reorder
     from iconotext.evaluate.score_documents import corpus_part
-    from iconotext.linker import Linker
 
     evidence = linking.evidence if "evidence" in linking.model_fields_set else ("picture", "caption")
     linking = with_feature_table(linking, model, corpus)

@@ -17,7 +17,7 @@ from iconotext.errors import SettingError
 from iconotext.excerpts import CHUNK_WORDS, CONTEXT_WORDS, Chunk, ChunkImage, Context
 from iconotext.extras import require
 from iconotext.linker import LinkSettings
-from iconotext.plain_text import counted, json_text
+from iconotext.plain_text import counted, json_text, percent, readable, shortened
 from iconotext.types import Document, LinkedDocument
 
 if TYPE_CHECKING:
@@ -122,7 +122,6 @@ def _context_table(contexts: list[Context]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from iconotext.plain_text import readable, shortened
     from iconotext.report.terminal import bar
 
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 1, 0))
@@ -172,8 +171,6 @@ def _chunk_table(chunks: list[Chunk]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from iconotext.plain_text import readable, shortened
-
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column("Document", overflow="fold")
     for name in ("Chunk", "Words"):
@@ -189,8 +186,6 @@ def _chunk_table(chunks: list[Chunk]) -> Table:
 
 def _picture(image: ChunkImage) -> Text:
     from rich.text import Text
-
-    from iconotext.plain_text import percent, readable, shortened
 
     text = Text(shortened(readable(image.source), 40))
     also = "" if image.also_in is None else f", also in {image.also_in}"

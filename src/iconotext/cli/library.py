@@ -23,7 +23,7 @@ from iconotext.cli.options import (
 )
 from iconotext.cli.output import complain, output_console, say, say_json
 from iconotext.linker import LinkSettings
-from iconotext.plain_text import counted, data_size, percent
+from iconotext.plain_text import counted, data_size, percent, readable
 from iconotext.read import ReadSettings
 from iconotext.read.format import EXAMPLES
 
@@ -149,7 +149,6 @@ def _report_json(path: Path, report: Report) -> dict[str, Any]:
 def _show_report(path: Path, report: Report) -> None:
     from iconotext.images import is_harmless, kind_of
     from iconotext.library.files import file_kind
-    from iconotext.plain_text import readable
 
     reasons = [(where, why) for where, why in report.left_out if not is_harmless(why)]
     for where, why in reasons[:SHOWN]:
@@ -187,8 +186,6 @@ def _show_report(path: Path, report: Report) -> None:
 def _show_list(description: dict[str, Any]) -> None:
     from rich.table import Table
     from rich.text import Text
-
-    from iconotext.plain_text import readable
 
     index = description["index"]
     search = "exact"

@@ -353,7 +353,6 @@ class RunSettings:
 
 def link_folder(paths: list[Path], folder: Path, settings: RunSettings) -> None:
     """Bring a folder of pages up to date; ``Run.finish`` determines the exit status."""
-    from iconotext.read import Failure
     from iconotext.report.page_folder import INDEX, PageFolder, Source, WithoutPictures
     from iconotext.report.problems import NAME
 
@@ -427,7 +426,7 @@ def is_page(output: Path | None) -> bool:
 
 def linked_documents(run: Run, settings: RunSettings) -> Iterator[LinkedDocument | Failure]:
     """Yield every document of a run, linked or failed; one is in memory at a time."""
-    from iconotext.read import Failure, read_files
+    from iconotext.read import read_files
     from iconotext.report.terminal import count
 
     documents = read_files(run.files, settings.reading)

@@ -8,6 +8,7 @@ from typing import Annotated
 from iconotext.cli.common import known_errors
 from iconotext.cli.excerpts import Linking
 from iconotext.cli.options import Download, Model, argument, settings_options
+from iconotext.extras import require
 
 
 @settings_options
@@ -22,8 +23,8 @@ def mcp(
 ) -> None:
     """Answer questions of a language model about the documents of a folder, by the Model Context Protocol on stdio.
 
-    Its tools are link, context and search. Nothing outside the folder is read, and nothing is fetched. The program that
-    asks starts this command itself.
+    Its tools are link, context, search and place. Nothing outside the folder is read, and nothing is fetched. The
+    program that asks starts this command itself.
 
     **Examples**
 
@@ -31,8 +32,6 @@ def mcp(
     - `iconotext mcp docs/ --relations default`
     """
     with known_errors(download=download):
-        from iconotext.extras import require
-
         require("mcp", purpose="iconotext mcp")
         from iconotext.mcp_server import Served, server
 

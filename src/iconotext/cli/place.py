@@ -14,6 +14,7 @@ from iconotext.cli.options import Download, Fields, Force, Json, Model, Quiet, R
 from iconotext.cli.output import as_typed, complain, print_table, say, say_json
 from iconotext.linker import Linker
 from iconotext.place.settings import PlaceSettings
+from iconotext.plain_text import readable, shortened
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -100,7 +101,6 @@ def _table(result: PlacedOut) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from iconotext.plain_text import readable, shortened
     from iconotext.report.terminal import bar
 
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 1, 0))

@@ -16,6 +16,7 @@ from iconotext.cli.options import Download, argument, option
 from iconotext.cli.output import complain, output_console, say, say_json
 from iconotext.cli.output import show as show_sections
 from iconotext.errors import SettingError
+from iconotext.extras import require
 from iconotext.papers.published import TABLES
 from iconotext.plain_text import counted
 
@@ -110,8 +111,6 @@ def reproduce(
     - `iconotext reproduce alikhani2021/5 --corpus clue.jsonl --seeds 3`
     """
     with known_errors(download=download, goes_on=True, elsewhere=True):
-        from iconotext.extras import require
-
         require("papers", purpose="reproducing a table")
         from iconotext.papers.tables import corpora, runner
 

@@ -24,7 +24,7 @@ from iconotext.cli.options import (
     settings_options,
 )
 from iconotext.cli.output import as_typed, complain, say, say_json
-from iconotext.corpus.shards import ShardSettings
+from iconotext.corpus.shards import MANIFESTS, ShardSettings
 from iconotext.linker import LinkSettings
 from iconotext.plain_text import counted, readable
 from iconotext.scale.engine import EngineSettings
@@ -166,7 +166,6 @@ def _report(output: str, result: dict[str, Any], json: bool, *, noun: str = "lin
 
 
 def _show(output: str, result: dict[str, Any], noun: str) -> None:
-    from iconotext.corpus.shards import MANIFESTS
     from iconotext.scale.duplicates import DUPLICATES
     from iconotext.system.object_store import joined
 

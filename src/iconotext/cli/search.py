@@ -10,7 +10,8 @@ import typer
 from iconotext.cli.common import known_errors
 from iconotext.cli.options import Download, Force, Json, argument, option
 from iconotext.cli.output import output_console, say, say_json
-from iconotext.relations import RELATIONS
+from iconotext.plain_text import percent, readable, shortened
+from iconotext.relations import RELATIONS, short_name
 
 if TYPE_CHECKING:
     from iconotext.library.search import Query, Result
@@ -81,8 +82,6 @@ def show(query: Query, results: list[Result]) -> None:
     from rich.text import Text
 
     from iconotext.library.items import from_here
-    from iconotext.plain_text import percent, readable, shortened
-    from iconotext.relations import short_name
 
     if not results:
         say("No picture satisfies the filters.")

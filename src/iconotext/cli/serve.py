@@ -11,6 +11,7 @@ from iconotext.cli.alt_text import Captioning, named_captioner
 from iconotext.cli.common import known_errors
 from iconotext.cli.options import Runtime, Threads, complete_models, option, settings_options
 from iconotext.cli.output import say
+from iconotext.extras import require
 from iconotext.serve.settings import ServeSettings
 
 if TYPE_CHECKING:
@@ -45,8 +46,6 @@ def serve(
     - `iconotext serve --host 0.0.0.0 --allow docs.example.org`
     """
     with known_errors(goes_on=True, elsewhere=True):
-        from iconotext.extras import require
-
         require("web", purpose="iconotext serve")
         if serving.study:
             require("train", "scipy", purpose="the tests of a study")

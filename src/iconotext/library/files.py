@@ -6,6 +6,7 @@ Begin with ``find_files``; ``file_state`` and ``digest_of`` show whether a file 
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -149,8 +150,6 @@ def image_date(image: Path | bytes, *, otherwise: Path) -> tuple[datetime | None
 
 
 def _camera_time(image: Path | bytes) -> datetime | None:
-    import io
-
     try:
         with (
             pillow_silenced(),

@@ -23,7 +23,7 @@ from iconotext.plain_text import encodable, shortened
 from iconotext.recipe.toml import wrong_value
 from iconotext.serve import search, work
 from iconotext.serve.follow import Follower
-from iconotext.serve.guard import FULL, Access, Guard
+from iconotext.serve.guard import FULL, Access, Guard, Protocol
 from iconotext.serve.jobs import Jobs
 from iconotext.serve.pool import BusyError, Pool
 from iconotext.serve.routes import ROUTES
@@ -153,8 +153,6 @@ def run(
         announce: Called with the address at the start, and with a new address whenever one was used.
     """
     import uvicorn
-
-    from iconotext.serve.guard import Protocol
 
     if settings.root is not None and not settings.root.is_dir():
         raise SettingError(f"{settings.root}: no folder, as the root must be")

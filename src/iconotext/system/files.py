@@ -22,7 +22,7 @@ if sys.platform != "win32":
     import fcntl
 
 _TEMPORARY = re.compile(r"\.iconotext-[0-9a-f]{16}\.tmp")
-_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # EFBIG: a limit on the size of a file, as of ``ulimit -f``
 _SQLITE_NO_SPACE = (13, 778, 1034, 1546, 4874)  # SQLITE_FULL; SQLITE_IOERR_WRITE, _FSYNC, _TRUNCATE and _SHMSIZE
 
 written: dict[Path, None] = {}
@@ -34,13 +34,14 @@ def open_atomic(path: Path, *, force: bool = False) -> Iterator[BinaryIO]:
     """Open a file for writing; it appears under its name only when the block ends without an error.
 
     The bytes go to a temporary file in the same folder, which is removed on any error. Other readers see the old file,
-    or none, never a part of the new one, even if the program is killed. With two writers, the last one counts with
-    ``force``, the first without it. A killed process's temporary file is removed by the next write into the folder. A
-    pipe or a device such as ``/dev/stdout`` is written to directly.
+    or none, never a part of the new one, even if the program is killed; only without hard links and without ``force``
+    they may see an empty file, which a kill leaves. With two writers, the last one counts with ``force``, the first
+    without it. A killed process's temporary file is removed by the next write into the folder. A pipe or a device such
+    as ``/dev/stdout`` is written to directly.
 
     Raises:
-        OutputError: The file exists and ``force`` is not set, or it cannot be written, even if the block wraps that
-            error in one of its own.
+        OutputError: The file exists and ``force`` is not set, or it cannot be written; also where the block has wrapped
+            the ``OSError`` in an exception of its own.
     """
     try:
         if path.exists() and not path.is_file() and not path.is_dir():
@@ -125,7 +126,7 @@ def locked(path: Path, busy: str, error: type[IconotextError] = OutputError, *, 
 
     Args:
         busy: The message, after the name of the folder, if another process holds the lock for ``wait`` seconds.
-        error: Its class.
+        error: Class of the exception that has this message.
     """
     from filelock import FileLock, Timeout
 
@@ -188,7 +189,7 @@ def _create(path: Path) -> tuple[Path, BinaryIO]:
         temporary = path.with_name(f".iconotext-{secrets.token_hex(8)}.tmp")
         descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), 0o666)
         file = os.fdopen(descriptor, "wb")
-        _lock(descriptor)
+        _lock(descriptor)  # where that fails, nobody can lock it, and so nobody removes it as a leftover
         if os.fstat(descriptor).st_nlink:
             break
         file.close()  # another process deleted it as a leftover, between the two calls
@@ -246,7 +247,7 @@ def _publish(temporary: Path, path: Path, force: bool) -> None:
         os.link(temporary, path)  # unlike a rename, this fails if the name is taken
     except FileExistsError:
         raise _exists(path) from None
-    except OSError:  # no hard links: take the name first, then put the file in its place
+    except OSError:  # no hard links: take the name with an empty file, then put the file in its place
         try:
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
         except FileExistsError:

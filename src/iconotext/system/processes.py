@@ -309,19 +309,19 @@ def in_order(
     """
     errors: list[Exception] = []
 
-    def made() -> Iterator[Item]:
+    def until_error() -> Iterator[Item]:
         try:
             yield from items
         except Exception as error:  # raised again below, after the results of the items before it
             errors.append(error)
 
-    iterator = made()
+    iterator = until_error()
     first = list(islice(iterator, few + 1))
-    every = chain(first, iterator)
+    all_items = chain(first, iterator)
     if workers > 1 and len(first) > few:
-        yield from _in_processes(every, work, workers)
+        yield from _in_processes(all_items, work, workers)
     else:
-        yield from ((item, work(item)) for item in every)
+        yield from ((item, work(item)) for item in all_items)
     if errors:
         raise errors[0]
 
@@ -347,9 +347,9 @@ def end_with_parent() -> None:
     """In a worker: exit when the parent process ends, even if it was killed."""
     parent = multiprocessing.parent_process()
 
-    def wait() -> None:
+    def end_after_parent() -> None:
         if parent is not None:
             parent.join()
         os._exit(1)
 
-    in_background(wait)
+    in_background(end_after_parent)

@@ -1,4 +1,4 @@
-"""A sequence of items that are read once and needed several times; most of it lies in a file, not in memory."""
+"""A sequence of items that are read once and needed several times, in a file where they do not fit into memory."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from typing import Any, Self, TypeVar
 T = TypeVar("T")
 
 HELD = 1 << 27
-"""Bytes of a spool that stay in memory."""
+"""Bytes of a spool that stay in memory, if the sizes of its items are known."""
 
 
 class Spool(Sequence[T]):
-    """Items that can be pickled, read once: the first stay in memory, a temporary file without a name holds the others.
+    """Items that can be pickled, read once; indices count from 0.
+
+    The first items stay in memory if ``size`` is given; a temporary file without a name holds the others.
 
     Args:
         items: Iterated once; ``append`` adds further items.
@@ -28,11 +30,11 @@ class Spool(Sequence[T]):
     def __init__(
         self, items: Iterable[T] = (), size: Callable[[T], int] | None = None, folder: Path | None = None
     ) -> None:
-        self._file = TemporaryFile(prefix="iconotext-", dir=folder)  # noqa: SIM115  # closed at the end of the block
+        self._file = TemporaryFile(prefix="iconotext-", dir=folder)  # noqa: SIM115  # closed by ``__exit__``
         self._held: list[T] = []
         self._places = array("q")
         self._size = size
-        self._free = 0 if size is None else HELD  # without sizes, nothing fits
+        self._free = 0 if size is None else HELD
         try:
             for item in items:
                 self.append(item)
@@ -42,6 +44,7 @@ class Spool(Sequence[T]):
 
     def append(self, item: T) -> None:
         """Add an item at the end."""
+        # Below 0 for good after the first item that does not fit, so that the order is kept.
         self._free -= 1 if self._size is None else self._size(item)
         if self._free >= 0:
             self._held.append(item)
