@@ -6,7 +6,8 @@ import re
 import numpy as np
 import pytest
 
-from iconotext.evaluate import DocumentScores, Evaluation, Results, write_results
+from iconotext.evaluate import Evaluation, Results, write_results
+from tests.support.analyses import document_scores
 from tests.support.program import printed as run
 
 
@@ -46,7 +47,7 @@ def test_difficulty(tmp_path, picture):
             picture(f"{n}-{m}.png", seed=2 * n + m)
         images = [f"{n}-0.png", f"{n}-1.png"]
         rows.append({"id": f"d{n}", "sentences": [f"Word {n}.", f"A dog {n}."], "images": images, "links": [[0, 0]]})
-        records.append(DocumentScores(f"d{n}", 2, 2, 1, random.random(), 0.0, 0.2, 0.0, 1))
+        records.append(document_scores(f"d{n}", random.random(), 0.0, 0.2))
     rows[-1]["images"] = ["gone.png", "gone2.png"]
     path, file = tmp_path / "c.jsonl", tmp_path / "r.parquet"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))

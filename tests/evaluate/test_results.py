@@ -9,7 +9,6 @@ import pytest
 
 from iconotext.errors import CorpusError, OutputError, ShapeError
 from iconotext.evaluate import (
-    DocumentScores,
     Evaluation,
     Results,
     Scored,
@@ -20,6 +19,7 @@ from iconotext.evaluate import (
 )
 from iconotext.evaluate.results import COLUMNS
 from iconotext.evaluate.statistics import wilcoxon_p
+from tests.support.analyses import document_scores
 from tests.support.counted import calls
 
 TWO = [
@@ -31,8 +31,9 @@ TWO = [
 def test_means_by_hand():
     found = evaluate(TWO)
     one, two = found.documents
-    assert (one.auc, one.p1, one.p5, one.image_hits, one.linked_images) == (1, 1, 2 / 4, 2, 2)
-    assert (two.auc, two.p1, two.p5, two.image_hits, two.linked_images) == (0, 0, 1 / 3, 1, 1)
+    assert one.figures == {"auc": (1, 1), "p@1": (1, 1), "p@5": (2 / 4, 1), "image@1": (2, 2)}
+    assert two.figures == {"auc": (0, 1), "p@1": (0, 1), "p@5": (1 / 3, 1), "image@1": (1, 1)}
+    assert (one.auc, two.auc) == (1, 0)
     # image@1 is over images, not over documents: with one sentence the best one is always right
     assert found.means == pytest.approx({"auc": 0.5, "p@1": 0.5, "p@5": 5 / 12, "image@1": 1.0})
     assert found.intervals["image@1"] == pytest.approx((1, 1))
@@ -125,15 +126,10 @@ def test_work_grows_no_faster_than_the_documents():
     assert calls(evaluated, 400) < 2.5 * calls(evaluated, 200)
 
 
-def scores(*aucs: float | None, **facts) -> Evaluation:
-    return Evaluation(
-        tuple(
-            DocumentScores(str(i), 4, 3, 2, undefined="it has no gold links")
-            if value is None
-            else DocumentScores(str(i), 4, 3, 2, value, value, value / 2, 2 * value, 2, **facts)
-            for i, value in enumerate(aucs)
-        )
-    )
+def scores(*aucs: float | None, sentences=4) -> Evaluation:
+    facts = {"sentences": sentences, "images": 3, "links": 2, "linked_images": 2}
+    values = [(value, value or 0, (value or 0) / 2, 2 * (value or 0)) for value in aucs]
+    return Evaluation(tuple(document_scores(str(i), *figures, **facts) for i, figures in enumerate(values)))
 
 
 def test_compare_by_hand():
@@ -163,7 +159,7 @@ def test_order_does_not_matter_and_documents_are_matched_by_id():
 def test_different_documents_are_refused():
     with pytest.raises(CorpusError, match=r"1 only in the first \(2\), 0 only in the second"):
         compare(scores(0.1, 0.2, 0.3), scores(0.1, 0.2))
-    other = Evaluation(tuple(DocumentScores(d.id, 5, 3, 2, 0.5, 0, 0, 0, 2) for d in scores(0.1, 0.2).documents))
+    other = scores(0.1, 0.2, sentences=5)
     with pytest.raises(CorpusError, match=r"'0' differs.*\(4, 3, 2\) and \(5, 3, 2\)"):
         compare(scores(0.1, 0.2), other)
     with pytest.raises(CorpusError, match="no document has a defined AUC"):

@@ -1,15 +1,18 @@
 """Metrics of one document: how well a matrix of scores agrees with the author's links.
 
-``METRICS`` lists all metrics, also those of retrieval and of the order of pictures, which other modules compute. AUC
-and p@C are those of Hessel 2019, section 2; image@1 is ours. Ties do not depend on the order of sentences or images:
-AUC counts a tie half, the others take the mean over all orders. So a matrix of equal scores has the AUC 0.5 and, for
-the other metrics, the share of cells that are gold.
+``METRICS`` at the end lists all metrics, also those of retrieval and of the order of pictures, which other modules
+compute. A metric of links is one row of it: results files, means, intervals and comparisons are made from the row.
+
+AUC and p@C are those of Hessel 2019, section 2; image@1 is ours. Ties do not depend on the order of sentences or
+images: AUC counts a tie half, the others take the mean over all orders. So a matrix of equal scores has the AUC 0.5
+and, for the other metrics, the share of cells that are gold.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.floating]
+    OfDocument = Callable[[Floats, NDArray[np.bool_]], tuple[float, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,9 @@ class Metric:
         values: Range, and the value of a model that knows nothing.
         function: Module and name of the function, or class, that computes it.
         summary: One sentence.
+        of_document: For metrics of links: from a document's scores and gold links, (sentences, images) each, to a total
+            and a weight. The metric of a corpus is the sum of its documents' totals over the sum of their weights.
+        columns: Columns of the total and of the weight in files of results; of a weight that is always 1 there is none.
     """
 
     name: str
@@ -42,42 +49,8 @@ class Metric:
     values: str
     function: str
     summary: str
-
-
-_RETRIEVAL, _ORDER = "iconotext.evaluate.retrieval:Ranks", "iconotext.evaluate.reorder:put_back"
-
-METRICS = {metric.name: metric for metric in (
-    Metric("auc", "AUC", "links", "0 to 1; by chance 0.5", f"{__name__}:auc",
-           "How often a gold pair scores higher than another pair of its document; mean over documents."),
-    Metric("p@1", "p@1", "links", "0 to 1; by chance the share of gold pairs", f"{__name__}:precision_at",
-           "Share of documents whose pair with the highest score is gold."),
-    Metric("p@5", "p@5", "links", "0 to 1; by chance the share of gold pairs", f"{__name__}:precision_at",
-           "Share of gold pairs among the five with the highest scores; mean over documents."),
-    Metric("image@1", "image@1", "links", "0 to 1; by chance the share of gold pairs", f"{__name__}:image_hits",
-           "Share of the images with gold links whose best sentence is a gold one; over all images."),
-    Metric("median_rank", "Median rank", "retrieval", "1 to N; by chance (N + 1) / 2", _RETRIEVAL,
-           "Place of a text's own picture in a pool of N, for the median text; mean over the pools."),
-    Metric("mean_rank", "Mean rank", "retrieval", "1 to N; by chance (N + 1) / 2", _RETRIEVAL,
-           "Mean place of a text's own picture in a pool of N; mean over the pools."),
-    Metric("r@1", "R@1", "retrieval", "0 to 1; by chance 1 / N", _RETRIEVAL,
-           "Share of the texts whose own picture comes first in a pool of N."),
-    Metric("r@5", "R@5", "retrieval", "0 to 1; by chance 5 / N", _RETRIEVAL,
-           "Share of the texts whose own picture is among the first 5 of N."),
-    Metric("r@10", "R@10", "retrieval", "0 to 1; by chance 10 / N", _RETRIEVAL,
-           "Share of the texts whose own picture is among the first 10 of N."),
-    Metric("average_precision", "Average precision", "relations", "0 to 1; by chance the share of pairs that have it",
-           f"{__name__}:average_precision", "Mean precision of a predicted relation over all recalls."),
-    Metric("exact", "All at their place", "order", "0 to 1; by chance 1 / number of orders", _ORDER,
-           "Share of the documents whose pictures all stand where they stood."),
-    Metric("placed", "At its own place", "order", "0 to 1; by chance about 1 / number of places", _ORDER,
-           "Share of the pictures that stand where they stood."),
-    Metric("tau", "Kendall's τ", "order", "0 to 1; by chance 0.5", _ORDER,
-           "Share of the pairs of pictures of different places in the right order, (τ + 1) / 2; mean over documents."),
-)}  # fmt: skip
-
-LINK_METRICS, ORDER_METRICS = (
-    {name: metric for name, metric in METRICS.items() if metric.measures == measures} for measures in ("links", "order")
-)
+    of_document: OfDocument | None = None
+    columns: tuple[str, ...] = ()
 
 
 def gold_matrix(shape: tuple[int, int], links: Iterable[tuple[int, int]]) -> NDArray[np.bool_]:
@@ -280,3 +253,54 @@ def _resampled(counts: NDArray[np.float64], positive: NDArray[np.bool_], ends: N
     totals = hits[:, -1]
     sums = (steps * hits / np.maximum(drawn, 1)).sum(axis=1)  # where nothing was drawn, there is no step
     return np.where(totals > 0, sums / np.maximum(totals, 1), np.nan)
+
+
+def _mean(metric: Callable[[Floats, NDArray[np.bool_]], float | None]) -> OfDocument:
+    """Return the total and the weight of a metric in which every document counts the same."""
+
+    def of_document(scores: Floats, gold: NDArray[np.bool_]) -> tuple[float, int]:
+        value = metric(scores, gold)
+        assert value is not None  # documents for which AUC is undefined have no metrics
+        return value, 1
+
+    return of_document
+
+
+_RETRIEVAL, _ORDER = "iconotext.evaluate.retrieval:Ranks", "iconotext.evaluate.reorder:put_back"
+
+METRICS = {metric.name: metric for metric in (
+    Metric("auc", "AUC", "links", "0 to 1; by chance 0.5", f"{__name__}:auc",
+           "How often a gold pair scores higher than another pair of its document; mean over documents.",
+           _mean(auc), ("auc",)),
+    Metric("p@1", "p@1", "links", "0 to 1; by chance the share of gold pairs", f"{__name__}:precision_at",
+           "Share of documents whose pair with the highest score is gold.",
+           _mean(partial(precision_at, count=1)), ("p@1",)),
+    Metric("p@5", "p@5", "links", "0 to 1; by chance the share of gold pairs", f"{__name__}:precision_at",
+           "Share of gold pairs among the five with the highest scores; mean over documents.",
+           _mean(partial(precision_at, count=5)), ("p@5",)),
+    Metric("image@1", "image@1", "links", "0 to 1; by chance the share of gold pairs", f"{__name__}:image_hits",
+           "Share of the images with gold links whose best sentence is a gold one; over all images.",
+           image_hits, ("image_hits", "linked_images")),
+    Metric("median_rank", "Median rank", "retrieval", "1 to N; by chance (N + 1) / 2", _RETRIEVAL,
+           "Place of a text's own picture in a pool of N, for the median text; mean over the pools."),
+    Metric("mean_rank", "Mean rank", "retrieval", "1 to N; by chance (N + 1) / 2", _RETRIEVAL,
+           "Mean place of a text's own picture in a pool of N; mean over the pools."),
+    Metric("r@1", "R@1", "retrieval", "0 to 1; by chance 1 / N", _RETRIEVAL,
+           "Share of the texts whose own picture comes first in a pool of N."),
+    Metric("r@5", "R@5", "retrieval", "0 to 1; by chance 5 / N", _RETRIEVAL,
+           "Share of the texts whose own picture is among the first 5 of N."),
+    Metric("r@10", "R@10", "retrieval", "0 to 1; by chance 10 / N", _RETRIEVAL,
+           "Share of the texts whose own picture is among the first 10 of N."),
+    Metric("average_precision", "Average precision", "relations", "0 to 1; by chance the share of pairs that have it",
+           f"{__name__}:average_precision", "Mean precision of a predicted relation over all recalls."),
+    Metric("exact", "All at their place", "order", "0 to 1; by chance 1 / number of orders", _ORDER,
+           "Share of the documents whose pictures all stand where they stood."),
+    Metric("placed", "At its own place", "order", "0 to 1; by chance about 1 / number of places", _ORDER,
+           "Share of the pictures that stand where they stood."),
+    Metric("tau", "Kendall's τ", "order", "0 to 1; by chance 0.5", _ORDER,
+           "Share of the pairs of pictures of different places in the right order, (τ + 1) / 2; mean over documents."),
+)}  # fmt: skip
+
+LINK_METRICS, ORDER_METRICS = (
+    {name: metric for name, metric in METRICS.items() if metric.measures == measures} for measures in ("links", "order")
+)

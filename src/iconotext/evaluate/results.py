@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from iconotext.errors import CorpusError, ShapeError
-from iconotext.evaluate.metrics import LINK_METRICS, auc, checked_scores, gold_matrix, image_hits, precision_at
+from iconotext.evaluate.metrics import LINK_METRICS, checked_scores, gold_matrix
 from iconotext.evaluate.statistics import (
     RESAMPLINGS,
     Interval,
@@ -54,11 +54,7 @@ class DocumentScores:
 
     Attributes:
         links: Number of different gold links; None if unknown.
-        auc: 0 to 1; None if undefined, and then all metrics are.
-        p1: p@1, 0 to 1.
-        p5: p@5, 0 to 1.
-        image_hits: Number of images whose best sentence is gold; ties count as shares.
-        linked_images: Number of images with gold links.
+        figures: Total and weight of each of ``LINK_METRICS``, by name; empty if AUC is undefined.
         undefined: The reason why there are no metrics; None if there are.
     """
 
@@ -66,12 +62,13 @@ class DocumentScores:
     sentences: int
     images: int
     links: int | None
-    auc: float | None = None
-    p1: float | None = None
-    p5: float | None = None
-    image_hits: float | None = None
-    linked_images: int | None = None
+    figures: Mapping[str, tuple[float, int]] = field(default_factory=dict)
     undefined: str | None = None
+
+    @property
+    def auc(self) -> float | None:
+        """AUC, 0 to 1; None if undefined, and then all metrics are."""
+        return self.figures["auc"][0] if self.figures else None
 
 
 @dataclass(frozen=True)
@@ -146,9 +143,9 @@ def totals_and_weights(documents: Iterable[DocumentScores]) -> tuple[NDArray[np.
         Two (documents, metrics) arrays in the order of ``LINK_METRICS``: a metric is the sum of the first over the sum
         of the second.
     """
-    totals = [(d.auc, d.p1, d.p5, d.image_hits) for d in documents]
-    weights = [(1, 1, 1, d.linked_images) for d in documents]
-    return np.array(totals, np.float64).reshape(-1, 4), np.array(weights, np.float64).reshape(-1, 4)
+    pairs = [[document.figures[metric] for metric in LINK_METRICS] for document in documents]
+    figures = np.array(pairs, np.float64).reshape(-1, len(LINK_METRICS), 2)
+    return figures[:, :, 0], figures[:, :, 1]
 
 
 def evaluate(scored: Iterable[Scored], *, resamplings: int = RESAMPLINGS, seed: int = 0) -> Evaluation:
@@ -176,22 +173,11 @@ def score_document(
     except ShapeError as error:
         raise ShapeError(f"document {identifier!r}: {error}") from error
     count = int(gold.sum())
-    area = auc(matrix, gold)
-    if area is None:
-        why = "it has no gold links" if not count else "every sentence is linked to every image"
+    if not count or count == gold.size:
+        why = "every sentence is linked to every image" if count else "it has no gold links"
         return DocumentScores(identifier, sentences, images, count, undefined=why)
-    hits, linked = image_hits(matrix, gold)
-    return DocumentScores(
-        identifier,
-        sentences,
-        images,
-        count,
-        auc=area,
-        p1=precision_at(matrix, gold, 1),
-        p5=precision_at(matrix, gold, 5),
-        image_hits=hits,
-        linked_images=linked,
-    )
+    figures = {name: metric.of_document(matrix, gold) for name, metric in LINK_METRICS.items() if metric.of_document}
+    return DocumentScores(identifier, sentences, images, count, figures)
 
 
 COLUMNS = {
@@ -199,16 +185,15 @@ COLUMNS = {
     "sentences": "int32",
     "images": "int32",
     "links": "int32",
-    "auc": "double",
-    "p@1": "double",
-    "p@5": "double",
-    "image_hits": "double",
-    "linked_images": "int32",
+    **{
+        column: type_
+        for metric in LINK_METRICS.values()
+        for column, type_ in zip(metric.columns, ("double", "int32"), strict=False)
+    },
     "undefined": "string",
 }
 """Columns of the results file and their types; all but the first three may be null."""
 
-_FIELDS = {"p@1": "p1", "p@5": "p5"}  # column to attribute, if they differ
 _ABOUT = b"iconotext.evaluation"
 
 
@@ -222,8 +207,7 @@ def write_results(results: Results, path: Path, *, force: bool = False) -> None:
     import pyarrow.parquet as pq
 
     schema = _schema().with_metadata({_ABOUT: json.dumps(dict(results.about)).encode()})
-    records = [asdict(document) for document in results.evaluation.documents]
-    rows = [{name: record[_FIELDS.get(name, name)] for name in COLUMNS} for record in records]
+    rows = [_row(document) for document in results.evaluation.documents]
     with open_atomic(path, force=force) as file:
         pq.write_table(pa.Table.from_pylist(rows, schema=schema), file, compression="zstd")
 
@@ -247,18 +231,35 @@ def read_results(path: Path, *, resamplings: int = RESAMPLINGS, seed: int = 0) -
     missing = [name for name in COLUMNS if name not in table.column_names]
     if missing:
         raise CorpusError(
-            f"{path}: not a results file: the column {missing[0]} is missing; `iconotext evaluate --results` writes one"
+            f"{path}: not a results file of this version: the column {missing[0]} is missing; `iconotext evaluate "
+            "--results` writes one"
         )
     try:
         rows = table.select(list(COLUMNS)).cast(_schema()).to_pylist()
     except pa.ArrowException as error:
         raise CorpusError(f"{path}: not a results file: a column has another type: {error}") from error
-    documents = tuple(DocumentScores(**{_FIELDS.get(name, name): value for name, value in row.items()}) for row in rows)
+    documents = tuple(map(_document, rows))
     try:
         about = parse_json((table.schema.metadata or {}).get(_ABOUT, b"{}"))
     except ValueError as error:
         raise CorpusError(f"{path}: not a results file: what it says of itself is {error}") from error
     return Results(Evaluation(documents, resamplings, seed), about)
+
+
+def _row(document: DocumentScores) -> dict[str, Any]:
+    row = {name: value for name, value in asdict(document).items() if name != "figures"}
+    for name, figures in document.figures.items():
+        row |= zip(LINK_METRICS[name].columns, figures, strict=False)
+    return row
+
+
+def _document(row: dict[str, Any]) -> DocumentScores:
+    figures = {}
+    for name, metric in LINK_METRICS.items():
+        total, weight = (*(row.pop(column) for column in metric.columns), 1)[:2]
+        if total is not None:
+            figures[name] = total, weight
+    return DocumentScores(figures=figures, **row)
 
 
 def _schema() -> pa.Schema:

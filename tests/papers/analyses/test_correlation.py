@@ -5,12 +5,13 @@ import pytest
 from scipy.stats import spearmanr
 
 from iconotext.errors import CorpusError, SettingError
-from iconotext.evaluate import DocumentScores, Evaluation
+from iconotext.evaluate import Evaluation
 from iconotext.papers.analyses.difficulty import as_dict, correlations, lowest
+from tests.support.analyses import document_scores
 
 
 def scores(aucs) -> Evaluation:
-    return Evaluation(tuple(DocumentScores(str(i), 2, 2, 1, float(a), 0, 0, 0, 1) for i, a in enumerate(aucs)))
+    return Evaluation(tuple(document_scores(str(i), float(a)) for i, a in enumerate(aucs)))
 
 
 def test_by_hand():

@@ -8,9 +8,10 @@ from sklearn.decomposition import PCA
 from iconotext import Document, Image, Sentence
 from iconotext.encoders.backbone_encoder import untrained_encoder
 from iconotext.errors import CorpusError, SettingError, ShapeError
-from iconotext.evaluate import DocumentScores, Evaluation
+from iconotext.evaluate import Evaluation
 from iconotext.features import ImageFeatures
 from iconotext.papers.analyses.difficulty import document_vectors, explain, reduced, spread
+from tests.support.analyses import document_scores
 from tests.support.encoders import image_backbone, text_backbone
 
 
@@ -113,7 +114,7 @@ def test_document_vectors_take_the_documents_that_have_an_auc():
         return Document(name, (Sentence("a"), Sentence("b")), tuple(Image("x", file) for file in files))
 
     def record(name, images, auc):
-        return DocumentScores(name, 2, images, 1, auc, 0, 0, 0, 1, None if auc else "it has no gold links")
+        return document_scores(name, auc, images=images)
 
     documents = [document("a", b"12", b""), document("b", b""), document("c", b"1"), document("d", b"1")]
     evaluation = Evaluation((record("a", 2, 0.7), record("b", 1, 0.6), record("c", 1, None)))

@@ -8,7 +8,7 @@ import pytest
 
 from iconotext import Document, Image, Sentence
 from iconotext.errors import CorpusError, ShapeError
-from iconotext.evaluate import DocumentScores, Evaluation
+from iconotext.evaluate import Evaluation
 from iconotext.features.regions import Regions, RegionSource
 from iconotext.papers.analyses.examples import (
     Edge,
@@ -18,6 +18,7 @@ from iconotext.papers.analyses.examples import (
     representative,
     strongest_edges,
 )
+from tests.support.analyses import document_scores
 
 
 def test_edges_are_those_of_the_best_assignment():
@@ -40,7 +41,7 @@ def test_only_positive_edges_are_shown_and_unknown_links_stay_unknown():
 
 def test_representative_documents_are_nearest_to_the_mean():
     aucs = {"a": 0.2, "b": 0.5, "c": 0.55, "d": 0.9}
-    found = Evaluation(tuple(DocumentScores(name, 2, 2, 1, auc, 0, 0, 0, 1) for name, auc in aucs.items()))
+    found = Evaluation(tuple(document_scores(name, auc) for name, auc in aucs.items()))
     assert [d.id for d in representative(found, 3)] == ["c", "b", "a"]
     with pytest.raises(CorpusError, match="gold links"):
         representative(Evaluation(()), 3)

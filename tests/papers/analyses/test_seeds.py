@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iconotext.errors import CorpusError
-from iconotext.evaluate.results import DocumentScores, Evaluation, compare
+from iconotext.evaluate.results import Evaluation, compare
 from iconotext.papers.analyses.seeds import differences, over_seeds, resampled_seeds, spread_over_seeds
+from tests.support.analyses import document_scores
 
 
 def scores(aucs, *, hits=None, names=None):
@@ -15,11 +16,8 @@ def scores(aucs, *, hits=None, names=None):
     documents = []
     for number, area in enumerate(aucs):
         name = names[number] if names else f"d{number}"
-        if area is None:
-            documents.append(DocumentScores(name, 3, 2, 0, undefined="it has no gold links"))
-        else:
-            hit = hits[number] if hits else 1.0
-            documents.append(DocumentScores(name, 3, 2, 2, area, float(area > 0.5), area / 2, hit, 2))
+        figures = (area, float(area > 0.5), area / 2, hits[number] if hits else 1.0) if area is not None else (None,)
+        documents.append(document_scores(name, *figures, sentences=3, links=2, linked_images=2))
     return Evaluation(tuple(documents), resamplings=200)
 
 
@@ -27,7 +25,7 @@ def test_means_by_hand():
     one, two = scores([0.2, None, 0.8], hits=[0, 0, 2]), scores([0.6, None, 0.6], hits=[1, 0, 2])
     found = over_seeds([one, two])
     assert [each.auc for each in found.documents] == [pytest.approx(0.4), None, pytest.approx(0.7)]
-    assert [each.p1 for each in found.defined] == [0.5, 1]
+    assert [each.figures["p@1"][0] for each in found.defined] == [0.5, 1]
     assert found.means["image@1"] == pytest.approx((0.5 + 2) / 4)
     assert found.documents[1].undefined == "it has no gold links"
     assert over_seeds([one]) is one

@@ -59,8 +59,9 @@ def over_seeds(evaluations: Sequence[Evaluation]) -> Evaluation:
     documents = []
     for document in evaluations[0].documents:
         if document.undefined is None:
-            area, p1, p5, hits = next(means)
-            document = replace(document, auc=area, p1=p1, p5=p5, image_hits=hits)
+            totals = zip(document.figures, next(means), strict=True)
+            figures = {metric: (total, document.figures[metric][1]) for metric, total in totals}
+            document = replace(document, figures=figures)
         documents.append(document)
     return replace(evaluations[0], documents=tuple(documents))
 
