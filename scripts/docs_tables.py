@@ -64,8 +64,8 @@ def names(package: str) -> str:
     return "".join(lines)
 
 
-def filled(text: str) -> str:
-    """Return a guide with its marked tables and lists made anew."""
+def filled(text: str, *, with_records: bool = True) -> str:
+    """Return a guide with its marked tables and lists made anew, and the tables of results if ``with_records``."""
 
     def new_table(match: re.Match[str]) -> str:
         head = match[0][: match.start("table") - match.start()]
@@ -79,7 +79,8 @@ def filled(text: str) -> str:
         shown = records.shown(match["name"], columns)
         return f"<!-- record {match['name']}{match['columns']} -->\n{shown}<!-- end of record -->"
 
-    return RECORD.sub(new_record, NAMES.sub(new_names, MARKED.sub(new_table, text)))
+    text = NAMES.sub(new_names, MARKED.sub(new_table, text))
+    return RECORD.sub(new_record, text) if with_records else text
 
 
 def main(arguments: list[str]) -> int:

@@ -23,9 +23,9 @@ from iconotext.types import Document
 SOURCE = Path(iconotext.__file__).parent
 TESTS = Path(__file__).parent
 LIMITS = {
-    "lines of src": 76_880,
-    "modules of src": 367,
-    "lines of tests": 59_300,
+    "lines of src": 77_600,
+    "modules of src": 370,
+    "lines of tests": 59_900,
     "modules that a document enters while it is linked": 14,
     "modules that a query enters while a library is searched": 8,
 }

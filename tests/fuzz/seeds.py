@@ -267,13 +267,15 @@ def seeds(format_: str) -> list[bytes]:
                 return [pandoc(MARKDOWN.replace("img/a.png", "a.png"), format_, Path(folder))]
         case _ if format_ in DOCUMENTS:
             return [DOCUMENTS[format_].encode()]
-        case _:
+        case "epub":
             members: dict[str, str | bytes] = {
                 "META-INF/container.xml": CONTAINER, "META-INF/encryption.xml": ENCRYPTION, "OEBPS/content.opf": PACKAGE,
                 "OEBPS/nav.xhtml": NAV, "OEBPS/toc.ncx": NCX, "OEBPS/a.xhtml": CHAPTER, "OEBPS/b c.xhtml": CHAPTER,
                 "OEBPS/p.png": _png(),
             }  # fmt: skip
             return [packed({"mimetype": "application/epub+zip", **members})]
+        case _:
+            raise KeyError(f"{format_}: write a small document of this format with all that its reader knows")
 
 
 def packed(members: Mapping[str, str | bytes]) -> bytes:

@@ -54,8 +54,11 @@ def test_an_existing_file_stays(linked, tmp_path):
     assert [p.read_text() for p in tmp_path.iterdir()] == ["mine"]
 
 
-def test_rows_have_only_known_columns(linked):
-    assert all(set(row) <= set(NAMES) for row in rows(linked))
+def test_the_page_of_a_pdf_is_a_column(linked):
+    images = (replace(linked.document.images[0], page=7), *linked.document.images[1:])
+    made = replace(linked, document=replace(linked.document, images=images))
+    assert [row["page"] for row in rows(made)] == [7, 7, None, None]
+    assert list(next(rows(made))) == NAMES
 
 
 def test_explanations_have_columns_where_they_are_asked_for(linked, tmp_path):

@@ -179,7 +179,8 @@ FORMATS = (
 )
 """The formats that iconotext reads itself; of those whose first bytes match, the first one counts."""
 
-EXAMPLES = ", ".join(row.title for row in FORMATS[:5])  # the most common formats, for help texts
+EXAMPLES = "Markdown, HTML, DOCX, EPUB, PDF"
+"""The most common formats, for help texts."""
 
 _BY_SUFFIX = {suffix: row for row in FORMATS for suffix in row.suffixes}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import chain, islice
 from pathlib import Path
@@ -23,36 +23,67 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of the table of links, with the name of its Arrow type; ``map`` is one from strings to floats."""
+    """A column of the table of links.
+
+    Attributes:
+        type: Name of the Arrow type; ``map`` is one from strings to floats.
+        value: Returns the value from a linked document, from an image and its number, or from a link and its sentence.
+    """
 
     name: str
     type: str
     summary: str
+    value: Callable[..., Any]
 
 
-COLUMNS = tuple(
-    Column(*row)
-    for row in (
-        ("document", "string", "Id of the document."),
-        ("source", "string", "Its file, or its address on the web."),
-        ("title", "string", "Its title."),
-        ("language", "string", "Its language, ISO 639-1."),
-        ("model", "string", "Name of the model that linked it."),
-        ("image", "int32", "Number of the picture in the document, from 0."),
-        ("image_source", "string", "Its address, as the document writes it."),
-        ("alt", "string", "Its alternative text."),
-        ("caption", "string", "Its caption."),
-        ("problem", "string", "Why it takes no part in linking."),
-        ("sentence", "int32", "Number of the linked sentence, from 0."),
-        ("text", "string", "The sentence."),
-        ("kind", "string", "Kind of its block: paragraph, heading, item, quote, cell or caption."),
-        ("block", "int32", "Number of its block."),
-        ("score", "float", "The value from which links were chosen."),
-        ("confidence", "float", "Probability that the link is right."),
-        *((f"evidence_{kind}", "float", f"What {kind} adds to the log-odds of the link.") for kind in evidence_names()),
-        ("relations", "map", "Name to probability of each coherence relation."),
-    )
+OF_DOCUMENT = (
+    Column("document", "string", "Id of the document.", lambda linked: linked.document.id),
+    Column(
+        "source", "string", "File of the document, or its address on the web.", lambda linked: linked.document.place
+    ),
+    Column("title", "string", "Title of the document.", lambda linked: linked.document.title),
+    Column("language", "string", "Language of the document, ISO 639-1.", lambda linked: linked.document.language),
+    Column("model", "string", "Name of the model that linked it.", lambda linked: linked.model),
 )
+OF_IMAGE = (
+    Column("image", "int32", "Number of the picture in the document, from 0.", lambda image, number: number),
+    Column(
+        "image_source", "string", "Address of the picture, as the document writes it.", lambda image, _: image.source
+    ),
+    Column("page", "int32", "Page of a PDF on which the picture stands, from 1.", lambda image, _: image.page),
+    Column("alt", "string", "Alternative text of the picture.", lambda image, _: image.alt),
+    Column("caption", "string", "Caption of the picture.", lambda image, _: image.caption),
+    Column("problem", "string", "Why the picture takes no part in linking.", lambda image, _: image.problem),
+)
+OF_LINK = (
+    Column("sentence", "int32", "Number of the linked sentence, from 0.", lambda link, _: link.sentence),
+    Column("text", "string", "The sentence.", lambda _, sentence: sentence.text),
+    Column(
+        "kind",
+        "string",
+        "Kind of the sentence's block: paragraph, heading, item, quote, cell or caption.",
+        lambda _, sentence: sentence.kind,
+    ),
+    Column("block", "int32", "Number of the sentence's block.", lambda _, sentence: sentence.block),
+    Column("score", "float", "The value from which links were chosen.", lambda link, _: link.score),
+    Column("confidence", "float", "Probability that the link is right.", lambda link, _: link.confidence),
+    *(
+        Column(
+            f"evidence_{kind}",
+            "float",
+            f"What {kind} adds to the log-odds of the link.",
+            lambda link, _, kind=kind: link.evidence.get(kind),
+        )
+        for kind in evidence_names()
+    ),
+    Column(
+        "relations",
+        "map",
+        "Name to probability of each coherence relation.",
+        lambda link, _: None if link.relations is None else dict(link.relations),
+    ),
+)
+COLUMNS = (*OF_DOCUMENT, *OF_IMAGE, *OF_LINK)
 """The columns; all but ``document`` and ``model`` may be null."""
 
 _TYPES = {column.name: column.type for column in COLUMNS}
@@ -72,39 +103,16 @@ def rows(linked: LinkedDocument) -> Iterator[dict[str, Any]]:
     document and every image is in the table.
     """
     document = linked.document
-    head = {
-        "document": document.id,
-        "source": document.place,
-        "title": document.title,
-        "language": document.language,
-        "model": linked.model,
-    }
+    head = {column.name: column.value(linked) for column in OF_DOCUMENT}
     by_image = links_by_image(linked)
     for i, image in enumerate(document.images):
-        cells = {
-            "image": i,
-            "image_source": image.source,
-            "alt": image.alt,
-            "caption": image.caption,
-            "problem": image.problem,
-        }
+        cells = head | {column.name: column.value(image, i) for column in OF_IMAGE}
         for link in by_image.get(i, []):
             sentence = document.sentences[link.sentence]
-            yield {
-                **head,
-                **cells,
-                "sentence": link.sentence,
-                "text": sentence.text,
-                "kind": sentence.kind,
-                "block": sentence.block,
-                "score": link.score,
-                "confidence": link.confidence,
-                **{f"evidence_{kind}": link.evidence.get(kind) for kind in evidence_names()},
-                "relations": None if link.relations is None else dict(link.relations),
-                **_explanation(link.explanation),
-            }
+            values = {column.name: column.value(link, sentence) for column in OF_LINK}
+            yield {**cells, **values, **_explanation(link.explanation)}
         if i not in by_image:
-            yield {**head, **cells}
+            yield cells
     if not document.images:
         yield head
 
