@@ -11,8 +11,8 @@ import pytest
 from iconotext.errors import OutputError
 from iconotext.library.candidates import Filters
 from iconotext.library.items import Item, Place
+from iconotext.library.results_page import results_page, write_search_page
 from iconotext.library.search import Query, search
-from iconotext.library.search_page import search_page, write_search_page
 from iconotext.library.settings import LibrarySettings
 from iconotext.library.store import create_library
 from iconotext.plain_text import encodable
@@ -49,7 +49,7 @@ def page_of(folder: Path, query: Query, text: str) -> str:
     items.append(Item("9", (gone, inside), None, Colours().texts(["blue"])[0], None, ""))
     library.insert(items)
     (folder / "tour.md").write_text("A tour.")
-    return search_page(library, query, search(library, query, Colours().encoder(), Relations()))
+    return results_page(library, query, search(library, query, Colours().encoder(), Relations()))
 
 
 @pytest.fixture

@@ -21,8 +21,8 @@ from iconotext.library.candidates import make_filters
 from iconotext.library.commit import Ledger
 from iconotext.library.items import file_of, member_content
 from iconotext.library.models import DocumentLinker
+from iconotext.library.results_page import results_page
 from iconotext.library.search import Query, search
-from iconotext.library.search_page import search_page
 from iconotext.library.store import LEDGER, open_library
 from iconotext.library.update import remove_from_library
 from iconotext.scale.stage import Stage
@@ -379,7 +379,7 @@ def test_pages_show_pictures_out_of_tars(shards, tmp_path):
     results = search(library, query, Colours().encoder())
     assert [result.file for result in results] == [None] * 6
     assert results[0].document == f"{shards}/0.jsonl#d0"
-    assert len(re.findall('src="data:image/', search_page(library, query, results))) >= 6
+    assert len(re.findall('src="data:image/', results_page(library, query, results))) >= 6
     search_work.prepare(str(lib))
     kind, data = search_work.picture(results[0].digest, "small", str(tmp_path))
     assert (kind in ("png", "jpeg"), len(data) > 50) == (True, True)

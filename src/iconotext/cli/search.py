@@ -63,7 +63,7 @@ def search(
         if note is not None:
             say(note, err=True)
         if html is not None:
-            from iconotext.library.search_page import write_search_page
+            from iconotext.library.results_page import write_search_page
 
             write_search_page(html, opened, query, results, force=force)
         if results and not has_good_match(results):

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from iconotext.library.candidates import Filters, Match, make_filters
     from iconotext.library.commit import Report
     from iconotext.library.pictures import pictures_for
+    from iconotext.library.results_page import write_search_page
     from iconotext.library.search import Answer, Query, Result, Searcher, find_images
-    from iconotext.library.search_page import write_search_page
     from iconotext.library.store import Library, describe, open_library
     from iconotext.library.update import add_paths, remove_from_library
 
@@ -52,6 +52,6 @@ __getattr__, __dir__ = lazy(
         "open_library": "iconotext.library.store",
         "pictures_for": "iconotext.library.pictures",
         "remove_from_library": "iconotext.library.update",
-        "write_search_page": "iconotext.library.search_page",
+        "write_search_page": "iconotext.library.results_page",
     },
 )

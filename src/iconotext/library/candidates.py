@@ -144,8 +144,8 @@ class Match:
     @property
     def why(self) -> str:
         """The reasons in plain words."""
-        reasons = [name for name, matched in (("picture", self.picture), ("text", self.text)) if matched]
-        return ", ".join(reasons + [f"words: {' '.join(self.words)}"][: bool(self.words)]) or "no clear reason"
+        reasons = {"picture": self.picture, "text": self.text, f"words: {' '.join(self.words)}": bool(self.words)}
+        return ", ".join(name for name, matched in reasons.items() if matched) or "no clear reason"
 
 
 def query_stems(sentence: str) -> str:
@@ -179,7 +179,7 @@ def with_every_word(whole: FloatMatrix, every: NDArray[np.bool_], words: int) ->
 
 
 def has_every_word(has: AbstractSet[str], query_words: AbstractSet[str]) -> bool:
-    """Whether ``has`` contains all wanted stems; False if there are no wanted stems."""
+    """Whether ``has``, the stems of a picture, contains all stems of the query; False for a query without any."""
     return bool(query_words) and query_words <= has
 
 

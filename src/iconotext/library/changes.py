@@ -298,8 +298,8 @@ def shard_changes(
         result = find_result(file.path)
         shard = find_shards([path])[0] if result is None else result.shard()
     except CorpusError as error:  # its pictures stay
-        many = f" ({counted(result.manifest.images.get('usable', 0), 'picture')})" if result is not None else ""
-        _note(report, path, f"{error}{many}", certain=certain or result is not None)
+        pictures = f" ({counted(result.manifest.images.get('usable', 0), 'picture')})" if result is not None else ""
+        _note(report, path, f"{error}{pictures}", certain=certain or result is not None)
         return
     state = _state(file.path, shard, result)
     if stored == Entry(path, state, settings):

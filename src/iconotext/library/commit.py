@@ -238,8 +238,8 @@ def commit(
     for digest, problem in problems.items():
         report.left_out += [(place.image, problem) for place in arrivals[digest].places]
     for digest, item in items.items():
-        was = stored[digest].places if digest in stored else ()
-        staying = tuple(place for place in was if _stays(place, of_file.get(place.owner)))
+        before = stored[digest].places if digest in stored else ()
+        staying = tuple(place for place in before if _stays(place, of_file.get(place.owner)))
         items[digest] = _with_arrival(replace(item, places=staying), arrivals.get(digest), models)
     _write(library, stored, list(items.values()), report, models)
     ledger.put(_entries(changes, problems))
@@ -304,8 +304,8 @@ def _write(
     insert = [item for item in new if item.places and item.digest not in stored]
     update = [item for item in new if item.places and _differs(item, stored.get(item.digest))]
     remove = [item.digest for item in new if not item.places]
-    library.insert(_with_said(insert, stored, models))
-    library.update(_with_said(update, stored, models))
+    library.insert(_with_text_vectors(insert, stored, models))
+    library.update(_with_text_vectors(update, stored, models))
     library.remove(remove)
     report.added += len(insert)
     report.removed += len(remove)
@@ -321,7 +321,7 @@ def _differs(item: Item, stored: Item | None) -> bool:
     return any(getattr(item, name) != getattr(stored, name) for name in names)
 
 
-def _with_said(items: Sequence[Item], stored: dict[str, Item], models: Models | None) -> list[Item]:
+def _with_text_vectors(items: Sequence[Item], stored: dict[str, Item], models: Models | None) -> list[Item]:
     """Add the vectors of the texts about each picture; only texts new to the library are encoded."""
     texts = {item.digest: texts_of(item.places) for item in items}
     vectors: dict[str, FloatMatrix] = {}
@@ -343,6 +343,6 @@ def _entries(changes: Iterable[Change], problems: dict[str, str]) -> list[Entry]
     entries = []
     for change in changes:
         if change.entry is not None:
-            bad = (problems[arrival.digest] for arrival in change.arrivals if arrival.digest in problems)
-            entries.append(replace(change.entry, problem=change.entry.problem or next(bad, None)))
+            of_pictures = (problems[arrival.digest] for arrival in change.arrivals if arrival.digest in problems)
+            entries.append(replace(change.entry, problem=change.entry.problem or next(of_pictures, None)))
     return entries

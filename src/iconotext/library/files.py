@@ -32,7 +32,7 @@ _OF_SHARDS = {f".{name.rpartition('.')[2]}" for name in SHARDS}
 
 _EXIF = 0x8769  # where the camera's own fields begin
 
-_TAKEN, _DIGITISED, _CHANGED = 0x9003, 0x9004, 0x0132
+_TAKEN, _DIGITISED, _CHANGED = 0x9003, 0x9004, 0x0132  # tags of times
 
 _CAMERA_TIME = "%Y:%m:%d %H:%M:%S"
 

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 SENTENCES = 160
 """Number of made-up sentences."""
 
-IMAGES = 2000
-"""Sample size in a large library; other samples give the same background to the second digit."""
+SAMPLE = 2000
+"""Pictures that are sampled in a large library; other samples give the same background to the second digit."""
 
 LEAST_DEVIATION = 0.01
 """Lower limit for standard deviations of cosines: a library may have only one picture."""
@@ -47,14 +47,14 @@ def sample_sentences(encoder: Encoder) -> FloatMatrix:
 def measure_background(library: Library, encoder: Encoder) -> Background:
     """Measure the cosines of made-up sentences with the pictures and texts of a library."""
     sentences = sample_sentences(encoder)
-    sample = library.sample(IMAGES)
+    sample = library.sample(SAMPLE)
     images = np.stack([item.vector for item in sample])
     texts = [item.text_vectors for item in sample if item.text_vectors is not None]
-    text = _of(sentences @ np.vstack(texts).T) if texts else (0.0, 1.0)
-    return Background(_of(sentences @ images.T), text)
+    text = _mean_and_deviation(sentences @ np.vstack(texts).T) if texts else (0.0, 1.0)
+    return Background(_mean_and_deviation(sentences @ images.T), text)
 
 
-def _of(cosines: FloatMatrix) -> tuple[float, float]:
+def _mean_and_deviation(cosines: FloatMatrix) -> tuple[float, float]:
     return round(float(cosines.mean()), 4), round(max(LEAST_DEVIATION, float(cosines.std())), 4)
 
 
@@ -73,6 +73,7 @@ GOAL = 0.97
 
 PROBES = (16, 24, 36, 54, 80, 120, 180, 270, 400)
 REFINE = (2, 3, 5, 10, 20)
+"""The values of ``IndexSettings.probes`` and ``refine`` that are tried."""
 
 
 def needs_index(library: Library) -> bool:
@@ -111,7 +112,7 @@ def build_index(library: Library, queries: FloatMatrix) -> IndexSettings:
     nearest = exact_nearest(library, queries, TOP)
     index = IndexSettings(count, partitions, PROBES[0], REFINE[0], 0.0, 0)
     choosing, measuring = slice(0, None, 2), slice(1, None, 2)
-    for probes, refine in _settings(partitions):
+    for probes, refine in _trials(partitions):
         index = replace(index, probes=probes, refine=refine)
         if recall(library, index, queries[choosing], nearest[choosing]) >= GOAL:
             break
@@ -128,7 +129,7 @@ def index_queries(library: Library, encoder: Encoder) -> FloatMatrix:
     return np.vstack([sample_sentences(encoder), np.array(pictures, np.float32).reshape(-1, encoder.dim)])
 
 
-def _settings(partitions: int) -> list[tuple[int, int]]:
+def _trials(partitions: int) -> list[tuple[int, int]]:
     """(probes, refine) pairs to try, cheapest first."""
     pairs = [(min(probes, partitions), refine) for probes in PROBES for refine in REFINE]
     return sorted(dict.fromkeys(pairs), key=lambda pair: (pair[0] + 10 * pair[1], pair))

@@ -164,7 +164,7 @@ def library_encoder(model: str, *, cache: bool = True) -> Encoder:
     folder = Path(name_and_precision(model)[0])
     if folder.is_absolute() and not folder.exists():
         raise FeatureError(
-            f"{model}: the model's folder is gone; where it was moved, tell the library that was made with it:"
+            f"{model}: the model's folder is gone; if it was moved, say where it is now:"
             " `iconotext library add LIB --model FOLDER`"
         )
     encoder = load_encoder(model, cache=cache)

@@ -20,7 +20,7 @@ from iconotext.decide.choose import LANGUAGE
 from iconotext.encoders.coherence_relations import Refinement, read_refinement, refine
 from iconotext.encoders.stored_model import init_folder
 from iconotext.errors import ImageError, LibraryError, SettingError
-from iconotext.library.candidates import Filters, Match, find_candidates
+from iconotext.library.candidates import Candidates, Filters, Match, find_candidates
 from iconotext.library.damage import TABLE
 from iconotext.library.items import Item, Near, Place
 from iconotext.library.models import library_encoder, relation_model_of
@@ -176,64 +176,121 @@ def search(
             f"{library.path}: the library is empty; add pictures: iconotext library add {library.path} PATH"
         )
     text_vectors = None if query.text is None else encoder.encode_sentences([query.text])
-    vector, odds = _vector(library, query, encoder, text_vectors), None
-    if query.text and relation_model is not None and _is_of_library(relation_model, library) and is_english(query.text):
-        odds = relation_model.text_logits([query.text])[0]
-    relation = query.relation
-    column = library.settings.relations.index(relation) if relation in library.settings.relations else None
+    relation, where = query.relation, query.filters.condition
     refines = refinement is not None and relation is None and query.text is not None and encoder.coherence is not None
     needed = query.top + isinstance(query.picture, str)  # a picture of the library finds itself
-    candidates = find_candidates(
-        library,
-        encoder,
-        vector,
-        max(needed, CANDIDATES if relation is not None or refines else 0),
-        sentence=query.text if query.by_words else None,
-        where=query.filters.condition,
-    )
-    near, similarities = candidates.near, candidates.scores
-    coherence = _coherence(text_vectors, near, encoder)
-    items: dict[str, Item] = {}
-
-    def read_details(numbers: Iterable[int]) -> None:
-        details = library.details(near[i].picture for i in numbers if near[i].digest not in items)
-        items.update(
-            {name: _of_relation_model(item, library.settings.relation_model) for name, item in details.items()}
-        )
-
-    def relations_of(i: int) -> dict[str, float]:
-        item = items[near[i].digest]
-        place_odds = own_relations(item.places, query.filters.folder, column)
-        return _by_name(probabilities(odds, item.offsets, place_odds), coherence[i], library, encoder)
-
-    def ordered() -> list[int]:
-        return sorted(
-            range(len(near)), key=lambda i: (candidates.level(i), -float(scores[i]), -float(chances[i]), near[i].digest)
-        )
-
-    scores, chances = similarities, np.zeros(len(near), np.float32)
+    most = max(needed, CANDIDATES if relation is not None or refines else 0)
+    sentence = query.text if query.by_words else None
+    vector = _vector(library, query, encoder, text_vectors)
+    candidates = find_candidates(library, encoder, vector, most, sentence=sentence, where=where)
+    odds, coherence = None, _coherence(text_vectors, candidates.near, encoder)
+    if query.text and relation_model is not None and _is_of_library(relation_model, library) and is_english(query.text):
+        odds = relation_model.text_logits([query.text])[0]
+    details = _Details(library, encoder, query, candidates.near, odds, coherence)
     if relation is not None:
-        # Relations only lower scores: read those of the best candidates until the best results all have theirs.
-        chances += 1  # which lowers no score
-        while not all(near[i].digest in items for i in ordered()[:needed]):
-            batch = [i for i in ordered() if near[i].digest not in items][: max(needed, DETAILS_BATCH)]
-            read_details(batch)
-            # A picture without relations has the wanted one with a probability of one half.
-            chances[batch] = [relations_of(i).get(relation, 0.5) for i in batch]
-            scores = refined(similarities, chances)
-    elif refines and refinement is not None and len(near):
-        of_pairs = np.stack([row for row in coherence if row is not None])
-        scores = refine(similarities[None], of_pairs[None], **refinement._asdict())[0]
-    shown = [i for i in ordered() if near[i].digest != query.picture][: query.top]
-    read_details(shown)
-    places = {i: shown_place(items[near[i].digest].places, query.filters.folder, column) for i in shown}
-    results = [
-        _result(
-            items[near[i].digest], place, near[i].similarity, float(scores[i]), candidates.match(i), relations_of(i)
-        )
-        for i, place in places.items()
-    ]
+        order, scores = _by_relation(candidates, details, relation, needed)
+    else:
+        scores = candidates.scores
+        if refines and refinement is not None and candidates.near:
+            of_pairs = np.stack([row for row in coherence if row is not None])
+            scores = refine(scores[None], of_pairs[None], **refinement._asdict())[0]
+        order = _ordered(candidates, scores, np.ones_like(scores))
+    shown = [i for i in order if candidates.near[i].digest != query.picture][: query.top]
+    details.read(shown)
+    results = [details.result(i, float(scores[i]), candidates.match(i)) for i in shown]
     return results if query.anyway or has_good_match(results) else results[:NEAREST]
+
+
+class _Details:
+    """The records of candidates, read when they are needed, and the relations between them and the query.
+
+    Args:
+        odds: (R,) log-odds of the relations from the query; None without a sentence or without a relation model.
+        coherence: For each candidate its (R',) relations by a coherence-aware model, or None.
+    """
+
+    def __init__(
+        self,
+        library: Library,
+        encoder: Encoder,
+        query: Query,
+        near: Sequence[Near],
+        odds: FloatMatrix | None,
+        coherence: Sequence[FloatMatrix | None],
+    ) -> None:
+        self._library, self._encoder, self._near, self._odds, self._coherence = library, encoder, near, odds, coherence
+        self._folder, names = query.filters.folder, library.settings.relations
+        self._column = names.index(query.relation) if query.relation in names else None
+        self._items: dict[int, Item] = {}
+
+    def __contains__(self, i: int) -> bool:
+        """Whether the record of a candidate was read."""
+        return i in self._items
+
+    def read(self, numbers: Iterable[int]) -> None:
+        """Read the records of candidates that were not read yet."""
+        new = {self._near[i].digest: i for i in numbers if i not in self}
+        for digest, item in self._library.details(self._near[i].picture for i in new.values()).items():
+            self._items[new[digest]] = _of_relation_model(item, self._library.settings.relation_model)
+
+    def relations(self, i: int) -> dict[str, float]:
+        """The probability of each relation between a candidate that was read and the query."""
+        item, coherence, by_name = self._items[i], self._coherence[i], dict[str, float]()
+        place_odds = own_relations(item.places, self._folder, self._column)
+        if (computed := probabilities(self._odds, item.offsets, place_odds)) is not None:
+            by_name |= zip(self._library.settings.relations, map(float, computed), strict=True)
+        if coherence is not None and self._encoder.coherence is not None:  # which replaces the relation model's values
+            by_name |= zip(self._encoder.coherence.relations, map(float, coherence), strict=True)
+        return by_name
+
+    def result(self, i: int, score: float, match: Match | None) -> Result:
+        """A candidate that was read, as a result."""
+        item = self._items[i]
+        place = shown_place(item.places, self._folder, self._column)
+        return Result(
+            digest=item.digest,
+            image=place.image,
+            score=score,
+            similarity=self._near[i].similarity,
+            match=match,
+            relations=self.relations(i),
+            date=item.date if item.taken else None,
+            document=place.document_name,
+            caption=place.caption,
+            alt=place.alt,
+            written=place.written,
+            sentences=place.sentences,
+            file=place.file,
+            number=place.number,
+            places=different_places(item.places),
+            member=place.member,
+        )
+
+
+def _ordered(candidates: Candidates, scores: FloatMatrix, chances: FloatMatrix) -> list[int]:
+    """The candidates from best to worst: by level, score, probability of the wanted relation, and digest."""
+
+    def rank(i: int) -> tuple[int, float, float, str]:
+        return candidates.level(i), -float(scores[i]), -float(chances[i]), candidates.near[i].digest
+
+    return sorted(range(len(candidates.near)), key=rank)
+
+
+def _by_relation(
+    candidates: Candidates, details: _Details, relation: str, needed: int
+) -> tuple[list[int], FloatMatrix]:
+    """The order of the candidates with a wanted relation, and their scores, lowered where it is improbable."""
+    # Relations only lower scores: read those of the best candidates until the best results all have theirs.
+    scores, chances = candidates.scores, np.ones(len(candidates.near), np.float32)  # 1 lowers no score
+    order = _ordered(candidates, scores, chances)
+    while not all(i in details for i in order[:needed]):
+        batch = [i for i in order if i not in details][: max(needed, DETAILS_BATCH)]
+        details.read(batch)
+        # A picture without relations has the wanted one with a probability of one half.
+        chances[batch] = [details.relations(i).get(relation, 0.5) for i in batch]
+        scores = refined(candidates.scores, chances)
+        order = _ordered(candidates, scores, chances)
+    return order, scores
 
 
 def probabilities(
@@ -248,7 +305,7 @@ def probabilities(
     Args:
         query: (R,) log-odds from the query; None for a query without text.
         offsets: (R,) the picture's part of the log-odds; None if not stored.
-        own: (R,) log-odds between the picture and its own text; None without one.
+        place_odds: (R,) log-odds between the picture and the text about it in its document; None without one.
     """
     sources = []
     if query is not None and offsets is not None:
@@ -406,44 +463,9 @@ def _of_relation_model(item: Item, relation_model: str | None) -> Item:
     return replace(item, places=tuple(replace(place, relations=None) for place in item.places), offsets=None)
 
 
-def _by_name(
-    computed: FloatMatrix | None, coherence: FloatMatrix | None, library: Library, encoder: Encoder
-) -> dict[str, float]:
-    """Return probability by relation; the values of a coherence-aware model replace those of the relation model."""
-    by_name: dict[str, float] = {}
-    if computed is not None:
-        by_name |= zip(library.settings.relations, map(float, computed), strict=True)
-    if coherence is not None and encoder.coherence is not None:
-        by_name |= zip(encoder.coherence.relations, map(float, coherence), strict=True)
-    return by_name
-
-
 def _is_of_library(relation_model: RelationModel, library: Library) -> bool:
     """Return whether the library was made with this relation model."""
     return relation_model.name == library.settings.relation_model
-
-
-def _result(
-    item: Item, place: Place, similarity: float, score: float, match: Match | None, relations: dict[str, float]
-) -> Result:
-    return Result(
-        digest=item.digest,
-        image=place.image,
-        score=score,
-        similarity=similarity,
-        match=match,
-        relations=relations,
-        date=item.date if item.taken else None,
-        document=place.document_name,
-        caption=place.caption,
-        alt=place.alt,
-        written=place.written,
-        sentences=place.sentences,
-        file=place.file,
-        number=place.number,
-        places=different_places(item.places),
-        member=place.member,
-    )
 
 
 NOT_ENGLISH = "the sentence is not English, so the relation model, which reads English, says nothing of it"

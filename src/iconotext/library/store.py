@@ -111,7 +111,9 @@ class Library:
     def __init__(self, path: Path, settings: LibrarySettings) -> None:
         self.path = path
         self.settings = settings
-        self._one_model: bool | None = None  # not known yet
+        self._one_model: bool | None = (
+            None  # whether all rows have the settings' relation model; None if not counted yet
+        )
 
     @cached_property
     def table(self) -> Any:
@@ -272,20 +274,22 @@ class Library:
             words: Stems from ``query_stems``; if empty, nothing matches.
             n: Upper limit; somewhat fewer are returned if many more pictures match equally well.
         """
-        read = scored = (
-            self._by_words(words, 2 * MORE * n, where, prefilter=False) if where and self.settings.index else []
-        )
-        least = read[n - 1][1] if len(read) > n else 0.0
-        # Of equally good matches LanceDB returns any: read all of them, or all whose digests come first.
+        # With a condition and many pictures: first the best of all, of which the condition may leave enough.
+        rows = self._by_words(words, 2 * MORE * n, where, prefilter=False) if where and self.settings.index else []
+        scored, least = rows, _nth_score(rows, n)
+        # Of equally good matches LanceDB returns any. So read until all that are as good as the n-th have come: more
+        # rows, then only pictures whose digests come first, one in ``share``.
         attempts = (MORE * n, 1), (MANY * n, 1), *((MANY * n, MANY * MORE**step) for step in range(14))
-        for most, share in attempts if not least or read[-1][1] == least else ():
-            names = [first_names(1 / share)] if share > 1 else []
-            read = self._by_words(words, most, " AND ".join([*([where] if where else []), *names]) or None)
+        for most, share in attempts if not least or rows[-1][1] == least else ():
+            conditions = [
+                condition for condition in (where, first_names(1 / share) if share > 1 else None) if condition
+            ]
+            rows = self._by_words(words, most, " AND ".join(conditions) or None)
             if share == 1:
-                scored, least = read, read[n - 1][1] if len(read) > n else 0.0
-            if len(read) < most or read[-1][1] != least:
+                scored, least = rows, _nth_score(rows, n)
+            if len(rows) < most or rows[-1][1] != least:
                 break
-        equal = [(row, score) for row, score in read if score == least]
+        equal = [(row, score) for row, score in rows if score == least]
         # For pictures that are not in the index yet, BM25 depends on the condition: then take any.
         equal = equal or [(row, score) for row, score in scored if score == least]
         best = dict([*((row, score) for row, score in scored if score > least), *sorted(equal)][:n])
@@ -370,6 +374,11 @@ def create_library(path: Path, settings: LibrarySettings) -> Library:
     library.create_index("owners", LabelList())
     write_settings(path, settings)  # last, since this file makes the folder a library
     return library
+
+
+def _nth_score(rows: Sequence[tuple[Any, float]], n: int) -> float:
+    """The score of the n-th best match; 0 if there are at most n, all of which are taken."""
+    return rows[n - 1][1] if len(rows) > n else 0.0
 
 
 def _probes(index: IndexSettings, n: int) -> int:

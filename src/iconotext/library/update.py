@@ -10,7 +10,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,42 +83,47 @@ def add_files(
     """Add files; yields each file once it is in the library, or has turned out to bring no pictures."""
     files, commits, tidy_after, parts = iter(sources), 0, TIDY_AFTER, parts_of(owners)
     copied = smaller_copies(sources, ledger, models)
-
-    def bring(changes: Sequence[Change]) -> None:
-        nonlocal commits, tidy_after
-        commit(library, ledger, changes, report, owners=owners, models=models)
-        commits += bool(changes)
-        if commits == tidy_after:
-            library.tidy()
-            tidy_after *= 2
-
     while batch := list(islice(files, BATCH)):
         readable = [file for file in batch if _has_text_name(file, report)]
-        old = {file: ledger.get(str(file.path)) for file in readable}
-        pictures = [file for file in readable if file.kind == "picture"]
-
-        def change_of(file: SourceFile, old: Mapping[SourceFile, Any] = old) -> Change | None:
-            return image_change(file, old[file], owners, models, report, copied)
-
-        image_changes = in_threads(change_of, pictures)
-        waiting = [change for change in image_changes if change is not None]
-        due = time.monotonic() + SECONDS
-        documents = [file for file in readable if file.kind == "document"]
-        for start in range(0, len(documents), AHEAD):
-            ahead = documents[start : start + AHEAD]
-            models.encode_ahead(file for file in ahead if not is_unchanged(file, old[file], models))
-            for file in ahead:
-                change = document_change(file, old[file], owners, models, report)
-                waiting += [change] if change is not None else []
-                if sum(len(change.arrivals) for change in waiting) >= BATCH or time.monotonic() > due:
-                    bring(waiting)
-                    waiting, due = [], time.monotonic() + SECONDS
-        bring(waiting)
-        for file in readable:
-            if file.kind == "shard":
-                for change in shard_changes(file, ledger, parts, models, report):
-                    bring([change])
+        shards = [file for file in readable if file.kind == "shard"]
+        of_shards = ([change] for file in shards for change in shard_changes(file, ledger, parts, models, report))
+        for changes in chain(_changes(readable, ledger, owners, models, report, copied), of_shards):
+            commit(library, ledger, changes, report, owners=owners, models=models)
+            commits += bool(changes)
+            if commits == tidy_after:
+                library.tidy()
+                tidy_after *= 2
         yield from batch
+
+
+def _changes(
+    files: Sequence[SourceFile],
+    ledger: Ledger,
+    owners: Set[str],
+    models: Models,
+    report: Report,
+    copied: Mapping[Path, Path],
+) -> Iterator[list[Change]]:
+    """Yield the changes of pictures and documents in lists; each is to be committed before the next is asked for."""
+    old = {file: ledger.get(str(file.path)) for file in files}
+
+    def change_of(file: SourceFile) -> Change | None:
+        return image_change(file, old[file], owners, models, report, copied)
+
+    image_changes = in_threads(change_of, [file for file in files if file.kind == "picture"])
+    waiting = [change for change in image_changes if change is not None]
+    due = time.monotonic() + SECONDS
+    documents = [file for file in files if file.kind == "document"]
+    for start in range(0, len(documents), AHEAD):
+        ahead = documents[start : start + AHEAD]
+        models.encode_ahead(file for file in ahead if not is_unchanged(file, old[file], models))
+        for file in ahead:
+            change = document_change(file, old[file], owners, models, report)
+            waiting += [change] if change is not None else []
+            if sum(len(change.arrivals) for change in waiting) >= BATCH or time.monotonic() > due:
+                yield waiting
+                waiting, due = [], time.monotonic() + SECONDS
+    yield waiting
 
 
 def take_out(library: Library, ledger: Ledger, files: Sequence[str], owners: Set[str], report: Report) -> None:
@@ -178,7 +183,7 @@ def add_paths(
         find_model(model, MODELS)
     check_backbones(linking.text, linking.image)
     stored = _existing_settings(path, paths)
-    _check(paths)
+    _check_paths(paths)
     _check_something_there(paths, reading, stored)
     cache = FeatureCache()
     relations_from = linking.relations if "relations" in linking.model_fields_set else stored.relations_from
@@ -188,7 +193,7 @@ def add_paths(
     report = Report()
     with held_ledger(path) as ledger:
         library, encoder = _opened(path, ledger, model, load)
-        _note_relations(library, relation_model, relations_from)
+        _save_relations(library, relation_model, relations_from)
         settings = _remember(library, [lasting(root) for root in roots], _given_settings(reading, linking))
         places = [lasting(root) for root in roots if _may_be_there(root)]
         readings = {place: chosen(ReadSettings, file_settings(settings, place)) for place in places}
@@ -229,15 +234,15 @@ def _to_read(
     """
     around = [Path(root) for root in library.settings.roots]
     files = list(find_files(readings, unread=report.failures))
-    linked, other_results = linked_shards(
+    replaced, other_results = linked_shards(
         files, ledger, owners, lambda name: _is_in(name, around) and not _is_gone(Path(name), readings)
     )
-    report.shards_with_results = sum(file.path in linked for file in files)
+    report.shards_with_results = sum(file.path in replaced for file in files)
     report.failures += [
         (address_of(file), f"left out: {address_of(other)} is of the same shard, and counts; take one of them away")
         for file, other in other_results.items()
     ]
-    unused = linked | other_results.keys()
+    unused = replaced | other_results.keys()
     return [file for file in files if file.path not in unused], unused
 
 
@@ -316,7 +321,8 @@ def _may_be_there(root: Path) -> bool:
     return is_remote(address_of(root)) or root.exists()
 
 
-def _check(paths: Sequence[Path]) -> None:
+def _check_paths(paths: Sequence[Path]) -> None:
+    """Raise ``LibraryError`` for the first path that cannot be added."""
     for path in paths:
         if is_address(address_of(path)):
             raise LibraryError(
@@ -361,7 +367,7 @@ def _drop_index(library: Library) -> None:
 
 
 def _opened(path: Path, ledger: Ledger, model: str | None, load: Callable[[str], Encoder]) -> tuple[Library, Encoder]:
-    model_path = None if model is None else _lasting(model)
+    model_path = None if model is None else _absolute_model(model)
     if not is_library(path):
         encoder = load(model_path or "default")
         ledger.clear()
@@ -378,12 +384,13 @@ def _opened(path: Path, ledger: Ledger, model: str | None, load: Callable[[str],
     return library, encoder
 
 
-def _note_relations(library: Library, relation_model: RelationModel | None, relations_from: str) -> None:
+def _save_relations(library: Library, relation_model: RelationModel | None, relations_from: str) -> None:
     name, relations = (None, ()) if relation_model is None else (relation_model.name, relation_model.relations)
-    library.save(relation_model=name, relations=relations, relations_from=_lasting(relations_from))
+    library.save(relation_model=name, relations=relations, relations_from=_absolute_model(relations_from))
 
 
-def _lasting(model: str) -> str:
+def _absolute_model(model: str) -> str:
+    """The name of a model, in which a folder is absolute."""
     folder, _ = name_and_precision(model)
     return str(Path(folder).resolve()) + model.removeprefix(folder) if Path(folder).is_dir() else model
 

@@ -20,8 +20,8 @@ from pydantic import Field, ValidationError
 from iconotext.errors import IconotextError, ImageError, SettingError
 from iconotext.extras import require
 from iconotext.library.files import file_kind
+from iconotext.library.results_page import card
 from iconotext.library.search import Result, firm_results
-from iconotext.library.search_page import card
 from iconotext.library.settings import read_settings
 from iconotext.plain_text import counted, readable, shortened
 from iconotext.recipe.toml import wrong_value

@@ -1,13 +1,14 @@
 """The results of a search as one HTML file that contains small pictures and makes no network requests.
 
-``write_search_page`` writes the file. ``card`` makes the entry of one result; the server's search page uses it, too.
+``write_search_page`` writes the file. ``card`` makes the data of one result; the server's search page uses it, too.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ LONGEST = 240
 """Longest caption or sentence on the page, in characters."""
 
 
-def search_page(library: Library, query: Query, results: Sequence[Result]) -> str:
+def results_page(library: Library, query: Query, results: Sequence[Result]) -> str:
     """Return an HTML page with the results of a search, best first."""
     images = _images(library, results)
     examples = [Path(query.picture)] if isinstance(query.picture, Path) else []
@@ -71,15 +72,16 @@ def write_search_page(
     Raises:
         OutputError: The file exists and ``force`` is not set, or it cannot be written.
     """
-    write_text(path, search_page(library, query, results), force=force)
+    write_text(path, results_page(library, query, results), force=force)
 
 
 def _images(library: Library, results: Sequence[Result]) -> list[Embedded]:
     images = [Image("", _picture(result)) for result in results]
     embedded = embed(images, range(len(images)), longer_side=LONGER_SIDE if len(images) <= LARGE else THUMBNAIL)
-    items = library.items(results[number].digest for number in range(len(results)) if embedded[number].uri is None)
-    for number, result in enumerate(results):
-        if (item := items.get(result.digest)) is not None and item.thumbnail is not None:
+    missing = [number for number, picture in embedded.items() if picture.uri is None]
+    items = library.items(results[number].digest for number in missing)
+    for number in missing:
+        if (item := items.get(results[number].digest)) is not None and item.thumbnail is not None:
             embedded[number] = Embedded(item.thumbnail)
     return [embedded[number] for number in range(len(results))]
 
@@ -94,7 +96,7 @@ def card(
     result: Result,
     query: Query,
     *,
-    picture: object,
+    picture: Embedded | Mapping[str, object],
     place: str,
     document: str | None,
     document_link: str | None,
@@ -153,13 +155,11 @@ def _name(result: Result) -> str:
 
 
 def _filters(filters: Filters) -> str:
-    from datetime import timedelta
-
     parts = []
     if filters.folder is not None:
         parts.append(f"in {readable(filters.folder)}")
     if filters.since is not None:
         parts.append(f"from {filters.since:%Y-%m-%d}")
     if filters.before is not None:
-        parts.append(f"until {filters.before - timedelta(days=1):%Y-%m-%d}")
+        parts.append(f"until {filters.before - timedelta(days=1):%Y-%m-%d}")  # the day before is the last one
     return ", ".join(parts)
