@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from iconotext.report.flow import blocks, images_after_blocks
+from iconotext.report.flow import blocks, images_after
 from iconotext.types import Image, Sentence
 from tests.support.linked import link, make_linked
 
@@ -9,7 +9,7 @@ def after(images, links, sentences=12):
     """Block to images of a document with a sentence in each block."""
     made = make_linked([Sentence(f"Sentence {n}.", n) for n in range(sentences)], images, links)
     strongest = {each.image: each for each in links}
-    return images_after_blocks(made.document, blocks(made.document.sentences), strongest)
+    return images_after(made.document, blocks(made.document.sentences), strongest)
 
 
 def test_a_guess_stays_where_its_author_put_it():
@@ -21,7 +21,7 @@ def test_a_guess_stays_where_its_author_put_it():
 def test_a_picture_within_a_paragraph_follows_that_paragraph():
     sentences = [Sentence("One.", 0), Sentence("Two.", 1), Sentence("Three.", 1), Sentence("Four.", 2)]
     made = make_linked(sentences, [Image("a.jpg", block=1, position=2)], [link(0, 0, 0.1)])
-    assert images_after_blocks(made.document, blocks(made.document.sentences), {0: made.links[0]}) == {1: [0]}
+    assert images_after(made.document, blocks(made.document.sentences), {0: made.links[0]}) == {1: [0]}
 
 
 def test_a_guess_before_all_text_stays_before_it():
@@ -42,4 +42,4 @@ def test_pictures_of_one_place_keep_the_order_of_the_author():
         [link(sentence, image, 0.5) for image, sentence in sentences.items()],
     )
     strongest = {each.image: each for each in made.links}
-    assert images_after_blocks(made.document, blocks(made.document.sentences), strongest) == {0: [0, 1, 8, 9]}
+    assert images_after(made.document, blocks(made.document.sentences), strongest) == {0: [0, 1, 8, 9]}

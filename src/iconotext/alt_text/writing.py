@@ -32,6 +32,7 @@ from iconotext.read.office import WRITTEN_BY_WORD
 from iconotext.read.text_file import MARKS, text_encoding
 from iconotext.system.files import open_atomic
 
+# The header of a member of a zip file, its entry in the directory, and the end of the directory.
 LOCAL = struct.Struct("<4s5H3L2H")
 ENTRY = struct.Struct("<4s6H3L5H2L")
 END = struct.Struct("<4s4H2LH")
@@ -418,12 +419,12 @@ def _changed(flows: Iterable[Flow], change: Callable[[FlowImage], FlowImage]) ->
     ]
 
 
-def _check(path: Path, read: list[Flow], expected: list[Flow]) -> None:
+def _check(path: Path, actual: list[Flow], expected: list[Flow]) -> None:
     """Raise ``DocumentError`` if the result of reading is not as expected, ignoring places in the file."""
-    if _changed(read, _without_place) == _changed(expected, _without_place):
+    if _changed(actual, _without_place) == _changed(expected, _without_place):
         return
-    pairs = zip(_images(read), _images(expected), strict=False)
-    name = next((f" ({expected.sources[0]:.80})" for actual, expected in pairs if actual.alt != expected.alt), "")
+    pairs = zip(_images(actual), _images(expected), strict=False)
+    name = next((f" ({old.sources[0]:.80})" for new, old in pairs if new.alt != old.alt), "")
     raise DocumentError(f"{path}: with such a text{name} it would read differently: write it by hand")
 
 

@@ -146,10 +146,10 @@ def read_baseline(path: Path) -> frozenset[str]:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise SettingError(f"{path}: too large for a baseline: write it anew")
-        read: Any = parse_json(path.read_text(encoding="utf-8"))
-        if read["version"] != BASELINE_VERSION:
+        baseline: Any = parse_json(path.read_text(encoding="utf-8"))
+        if baseline["version"] != BASELINE_VERSION:
             raise SettingError(f"{path}: a baseline of another version of iconotext: write it anew")
-        fingerprints = [finding["fingerprint"] for finding in read["findings"]]
+        fingerprints = [finding["fingerprint"] for finding in baseline["findings"]]
         if not all(isinstance(text, str) for text in fingerprints):
             raise TypeError
     except FileNotFoundError as error:

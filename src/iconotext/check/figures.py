@@ -32,7 +32,7 @@ MIN_SIDE = 64
 
 WASTE = 10
 """Pixels of a file for each pixel at which it is shown, from which they are wasted: three times as sharp as a screen
-with one pixel a pixel, half as sharp again as one with four."""
+with one dot for each pixel can be, half as sharp again as one with four dots."""
 
 SMALL = 50_000
 """Bytes of a file that are no waste."""
@@ -58,9 +58,9 @@ def _names(picture: Picture) -> list[Number | str]:
 
 def _title(picture: Picture) -> str:
     """``Figure 3``, or the identifier of a figure without a number."""
-    return (
-        shown(picture.labels[0]) if picture.labels else f"the figure {next(filter(FIGURE_NAME.match, picture.anchors))}"
-    )
+    if picture.labels:
+        return shown(picture.labels[0])
+    return f"the figure {next(filter(FIGURE_NAME.match, picture.anchors))}"
 
 
 def _where(page: Page, subject: Picture | Passage) -> str:

@@ -460,29 +460,36 @@ def read_page(format_: str, path: Path, reading: ReadSettings) -> Page:
             block.images = [(offset, replace(image, alt=None)) for offset, image in block.images]
         blocks += attach_captions(flow.blocks)
     language = next((flow.language for flow in flows if flow.language), None)
-    pictures, passages = _parts(blocks, alts, path.as_posix(), text, language)
+    own_headings = (block.text if block.kind == "heading" else None for block in blocks)
+    headings = list(accumulate(own_headings, lambda above, own: above if own is None else own))
+    passages = [
+        Passage(n, block.text, block.kind, tuple((block.text[a:b], name) for a, b, name in block.targets), heading)
+        for n, (block, heading) in enumerate(zip(blocks, headings, strict=True))
+        if block.text
+    ]
+    pictures = _pictures(blocks, headings, alts, path.as_posix(), text, language)
     return Page(path.as_posix(), format_, pictures, passages, text)
 
 
-def _parts(
-    blocks: Sequence[Block], alts: Sequence[str | None], path: str, text: str | None, language: str | None
-) -> tuple[list[Picture], list[Passage]]:
+def _pictures(
+    blocks: Sequence[Block],
+    headings: Sequence[str | None],
+    alts: Sequence[str | None],
+    path: str,
+    text: str | None,
+    language: str | None,
+) -> list[Picture]:
     targets = {name for block in blocks for *_, name in block.targets}
     pictures: list[Picture] = []
-    passages: list[Passage] = []
-    heading, cursor = None, 0
+    cursor = 0
     for n, block in enumerate(blocks):
-        heading = block.text if block.kind == "heading" else heading
-        if block.text:
-            links = tuple((block.text[start:end], name) for start, end, name in block.targets)
-            passages.append(Passage(n, block.text, block.kind, links, heading))
         beside = tuple(_beside(blocks, n)) if block.images else ()
         for _, image in block.images:
             alt, at = alts[len(pictures)], image.at
             if at is None and text is not None:  # no mark: its address is looked for, behind that of the one before
                 at = next((at for s in image.sources if len(s) > 2 and (at := text.find(s, cursor)) >= 0), None)
                 cursor = at or cursor
-            place = Place(path, None, None, at, image.part, image.page, heading if text is None else None)
+            place = Place(path, at=at, part=image.part, page=image.page, heading=headings[n] if text is None else None)
             pictures.append(
                 Picture(
                     place=place if at is None or text is None else _place(path, text, at, image),
@@ -503,10 +510,11 @@ def _parts(
                     problem=image.problem,
                 )
             )
-    return pictures, passages
+    return pictures
 
 
 def _beside(blocks: Sequence[Block], number: int) -> Iterator[str]:
+    """Yield the text of a block, and of the next ones with text before and after it, at most ten blocks away."""
     ways: tuple[Iterable[Block], ...] = (
         (blocks[number],),
         (blocks[i] for i in range(number - 1, -1, -1)),

@@ -71,7 +71,7 @@ class Rule:
         function: Takes a picture or a reference, its ``Page`` and the ``CheckSettings``, and returns what is wrong and
             what to do, or None.
         about: What it is applied to.
-        alone: Whether no other rules of its group are applied to the picture after it.
+        alone: Whether no further rule of its group is applied to a picture that breaks it.
         default: Whether it is applied unless the user names it.
     """
 
@@ -151,7 +151,7 @@ class CheckSettings(BaseModel):
     """Most characters of an alternative text."""
 
     far: int = Field(500, ge=1)
-    """Words between a figure and the text that refers to it from which it counts as far."""
+    """Most words between a figure and the text that refers to it; with more it counts as far."""
 
     @field_validator("rules", "skip")
     @classmethod

@@ -36,8 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = _parser()
     options = vars(parser.parse_args(arguments))
     try:
-        settings = CheckSettings.model_validate(_of(CheckSettings, options))
-        reading = ReadSettings.model_validate(_of(ReadSettings, options))
+        settings = CheckSettings.model_validate(_settings_of(CheckSettings, options))
+        reading = ReadSettings.model_validate(_settings_of(ReadSettings, options))
     except ValidationError as error:
         wrong = error.errors()[0]
         name = str(wrong["loc"][0]).replace("_", "-")
@@ -66,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.exit(result.status)
 
 
-def _of(kind: type[BaseModel], options: Mapping[str, Any]) -> dict[str, Any]:
+def _settings_of(kind: type[BaseModel], options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if name in kind.model_fields}
 
 
@@ -99,8 +99,8 @@ def _add(parser: argparse.ArgumentParser, kind: Any, name: str) -> None:
     flag = f"--{name.replace('_', '-')}"
     more: dict[str, Any] = {}
     if get_origin(info.annotation) is tuple:
-        chosen = get_origin(get_args(info.annotation)[0]) is Annotated
-        more = {"type": lambda text: tuple(text.split(",")), "metavar": "RULE,..."} if chosen else {"action": "append"}
+        rules = get_origin(get_args(info.annotation)[0]) is Annotated
+        more = {"type": lambda text: tuple(text.split(",")), "metavar": "RULE,..."} if rules else {"action": "append"}
     elif get_origin(info.annotation) is Literal:
         more = {"choices": get_args(info.annotation)}
     elif info.annotation is int:

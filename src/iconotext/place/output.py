@@ -1,6 +1,6 @@
 """The result of placing, for output: the text with its pictures as Markdown, and each place with the reason as JSON.
 
-``markdown`` leaves the text as it was and adds pictures, ``placed_json`` lists what stands where and why, and ``save``
+``markdown`` leaves the text as it was and adds pictures, ``placed`` lists the places with the reasons, and ``save``
 writes a file: Markdown, the reading view, or JSON.
 """
 
@@ -130,14 +130,14 @@ def reason(sentence: str, image: Image, link: Link) -> str:
     kinds = sorted((kind for kind, odds in link.evidence.items() if odds > 0), key=lambda kind: -link.evidence[kind])
     if "context" in kinds:
         kinds.insert(kinds.index("context") + 1, "caption")  # which is part of it
-    return "; ".join(text for kind in kinds if (text := _reasons(kind, sentence, image))) or "nothing fits it better"
+    return "; ".join(text for kind in kinds if (text := _reason_of(kind, sentence, image))) or "nothing fits it better"
 
 
-def _reasons(kind: Evidence, sentence: str, image: Image) -> str:
+def _reason_of(kind: Evidence, sentence: str, image: Image) -> str:
     words = stems(sentence)
     if kind == "context":
-        likest = max(image.context, key=lambda s: (len(words & stems(s.text)), s.confidence))
-        return f"its document links it with “{shortened(readable(likest.text), 100)}”"
+        nearest = max(image.context, key=lambda s: (len(words & stems(s.text)), s.confidence))
+        return f"its document links it with “{shortened(readable(nearest.text), 100)}”"
     if kind == "caption":
         common = words & stems(f"{image.caption or ''} {image.alt or ''}")
         shared = [word for word in re.findall(r"[^\W_]+", sentence) if stems(word) & common]

@@ -29,7 +29,7 @@ VARIANCE = 6.8
 """Variance of the length of a translation, for each character, from the paper."""
 
 LARGEST = 14.0
-"""Largest cost of lengths that differ as they please, so that one bad pair does not decide everything."""
+"""Largest cost of a pair, however much its lengths differ, so that one bad pair does not decide everything."""
 
 _DEVIATIONS = np.linspace(0.0, 5.5, 5501)
 _COSTS = np.array([min(-math.log(math.erfc(deviation / math.sqrt(2))), LARGEST) for deviation in _DEVIATIONS.tolist()])
@@ -64,7 +64,7 @@ def aligned(one: Sequence[str], other: Sequence[str]) -> Alignment:
     n, m = map(len, lengths)
     ratio = lengths[1].sum() / lengths[0].sum() if n and m else 1.0
     sums = [np.concatenate([[0.0], np.cumsum(values)]) for values in lengths]
-    last = np.zeros((n + 1, m + 1), np.int8)
+    last = np.zeros((n + 1, m + 1), np.int8)  # of each cell the number of its last move
     rows: list[NDArray[np.float64]] = []  # smallest costs; of the rows above, a move needs no more than two
     moves = list(MOVES)
     alone = -np.log(MOVES[0, 1])
@@ -118,30 +118,40 @@ def in_parallel(text: Document, sources: Iterable[LinkedDocument]) -> LinkedDocu
     columns: list[NDArray[np.float64]] = []
     for linked in sources:
         alignment = aligned([sentence.text for sentence in linked.document.sentences], sentences)
-        probability = np.zeros(linked.similarity.shape)
-        if any(link.score == link.confidence for link in linked.links):  # else they are cosines
-            probability[:] = linked.similarity
-        for link in linked.links:
-            probability[link.sentence, link.image] = link.confidence
-        probability[[sentence.heading for sentence in linked.document.sentences]] = 0.0
-        moved = np.zeros((len(sentences), len(linked.document.images)))
-        np.add.at(moved, alignment.other, alignment.share[:, None] * probability[alignment.one])
-        moved = np.minimum(moved, 1.0)
-        moved[[sentence.heading for sentence in text.sentences]] = 0.0  # a picture stands at the text below
         problem = UNLIKE if alignment.cost > PARALLEL else None
-        for image, column in zip(from_elsewhere(linked), moved.T, strict=True):
+        for image, column in zip(from_elsewhere(linked), _taken_over(linked, text, alignment).T, strict=True):
             if not (image.problem and is_harmless(image.problem)):
                 images.append(replace(image, problem=image.problem or problem))
                 columns.append(column)
     document = joined(text, images)
-    blocks = np.array([-1 if sentence.block is None else sentence.block for sentence in text.sentences])
-    links = []
-    for number, (image, column) in enumerate(zip(document.images, columns, strict=True)):
-        if image.problem is None and column.any():
-            best = int(column.argmax())
-            paragraph = min(float(column[blocks == blocks[best]].sum()), 1.0) if blocks[best] >= 0 else None
-            confidence = float(column[best])
-            odds = float(np.log(confidence * len(column)))  # against a sentence at random
-            links.append(Link(best, number, confidence, confidence, {"context": odds}, paragraph=paragraph))
+    links = [
+        _best_link(text, number, column)
+        for number, (image, column) in enumerate(zip(document.images, columns, strict=True))
+        if image.problem is None and column.any()
+    ]
     similarity = np.stack(columns, axis=1) if columns else np.zeros((len(sentences), 0))
     return LinkedDocument(document, tuple(links), similarity.astype(np.float32), "")
+
+
+def _taken_over(linked: LinkedDocument, text: Document, alignment: Alignment) -> NDArray[np.float64]:
+    """The (S, V) probabilities that sentences of the text belong to the images, from those of the document."""
+    probability = np.zeros(linked.similarity.shape)
+    if any(link.score == link.confidence for link in linked.links):  # else they are cosines
+        probability[:] = linked.similarity
+    for link in linked.links:
+        probability[link.sentence, link.image] = link.confidence
+    probability[[sentence.heading for sentence in linked.document.sentences]] = 0.0
+    moved = np.zeros((len(text.sentences), len(linked.document.images)))
+    np.add.at(moved, alignment.other, alignment.share[:, None] * probability[alignment.one])
+    moved[[sentence.heading for sentence in text.sentences]] = 0.0  # a picture stands at the text below
+    return np.minimum(moved, 1.0)
+
+
+def _best_link(text: Document, image: int, column: NDArray[np.float64]) -> Link:
+    """The link of an image to its most probable sentence, given its (S,) probabilities."""
+    blocks = np.array([-1 if sentence.block is None else sentence.block for sentence in text.sentences])
+    best = int(column.argmax())
+    paragraph = min(float(column[blocks == blocks[best]].sum()), 1.0) if blocks[best] >= 0 else None
+    confidence = float(column[best])
+    odds = float(np.log(confidence * len(column)))  # against a sentence at random
+    return Link(best, image, confidence, confidence, {"context": odds}, paragraph=paragraph)

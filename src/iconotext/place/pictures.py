@@ -295,10 +295,10 @@ def _placeless(image: Image, context: Sequence[LinkedSentence], problem: str | N
 
 
 def _best(context: Iterable[LinkedSentence]) -> tuple[LinkedSentence, ...]:
-    sure: dict[str, float] = {}
+    highest: dict[str, float] = {}
     for sentence in context:
-        sure[sentence.text] = max(sure.get(sentence.text, 0.0), sentence.confidence)
-    ranked = sorted(sure.items(), key=lambda pair: -pair[1])[:SENTENCES]
+        highest[sentence.text] = max(highest.get(sentence.text, 0.0), sentence.confidence)
+    ranked = sorted(highest.items(), key=lambda pair: -pair[1])[:SENTENCES]
     return tuple(LinkedSentence(text, min(confidence, 1.0)) for text, confidence in ranked if confidence >= LEAST)
 
 

@@ -69,7 +69,7 @@ def joined(text: Document, images: Iterable[Image]) -> Document:
 
 
 def with_language_note(linked: LinkedDocument) -> LinkedDocument:
-    """Replace the messages by one if the sentences that come with the pictures are in another language than the text.
+    """Replace the notes by one if the sentences that come with the pictures are in another language than the text.
 
     Args:
         linked: Linked by an encoder that knows one language only.
@@ -96,11 +96,11 @@ def chosen(linked: LinkedDocument, settings: PlaceSettings) -> LinkedDocument:
     Args:
         linked: The ``joined`` document, each picture linked to its best sentence.
     """
-    sure = [link for link in linked.links if (link.paragraph or link.confidence) >= settings.min_confidence]
-    sure.sort(key=lambda link: (-(link.paragraph or link.confidence), link.image))
-    few = sure[: settings.most]
-    beyond = f"the text has {counted(len(few), 'picture')} already, and others fit it better"
+    probable = [link for link in linked.links if (link.paragraph or link.confidence) >= settings.min_confidence]
+    probable.sort(key=lambda link: (-(link.paragraph or link.confidence), link.image))
+    placed = probable[: settings.most]
+    beyond = f"the text has {counted(len(placed), 'picture')} already, and others fit it better"
     images = list(linked.document.images)
-    for link in sure[len(few) :]:
+    for link in probable[len(placed) :]:
         images[link.image] = replace(images[link.image], problem=beyond)
-    return replace(linked, document=replace(linked.document, images=tuple(images)), links=tuple(few))
+    return replace(linked, document=replace(linked.document, images=tuple(images)), links=tuple(placed))

@@ -10,15 +10,7 @@ from urllib.parse import quote
 
 from iconotext.plain_text import percent, readable, shortened
 from iconotext.report.explanation import LABELS, carried_by, shown_relations
-from iconotext.report.flow import (
-    Block,
-    blocks,
-    images_after_blocks,
-    links_by_image,
-    space_after,
-    title,
-    unlinked_reason,
-)
+from iconotext.report.flow import Block, blocks, images_after, links_by_image, space_after, title, unlinked_reason
 from iconotext.types import Document, Image, Kind, Link, LinkedDocument
 
 _BEFORE: dict[Kind, str] = {"heading": "## ", "item": "- ", "quote": "> "}
@@ -44,7 +36,7 @@ def markdown(linked: LinkedDocument, folder: Path) -> str:
         for place, relations in shown_relations(linked.links).items()
     }
     flow = blocks(document.sentences)
-    after = images_after_blocks(document, flow, {image: links[0] for image, links in by_image.items()})
+    after = images_after(document, flow, {image: links[0] for image, links in by_image.items()})
     parts: list[str] = []
     titled = not (flow and flow[0].kind == "heading" and _text(document, flow[0]) == document.title)
     if titled:

@@ -127,7 +127,7 @@ def is_guess(link: Link) -> bool:
     return link.confidence < LEAST_CONFIDENCE
 
 
-def images_after_blocks(
+def images_after(
     document: Document, document_blocks: Sequence[Block], strongest: dict[int, Link]
 ) -> dict[int, list[int]]:
     """Assign images to the blocks after which they are shown.

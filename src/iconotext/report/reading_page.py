@@ -24,7 +24,7 @@ from iconotext.report.explanation import carried_by, explanation_data, relation_
 from iconotext.report.flow import (
     Block,
     blocks,
-    images_after_blocks,
+    images_after,
     is_guess,
     links_by_image,
     shown_source,
@@ -146,7 +146,7 @@ def reading_page(
     if embedded is None:
         embedded = embed_shown(document)
     flow = blocks(document.sentences)
-    after = images_after_blocks(document, flow, {image: links[0] for image, links in by_image.items()})
+    after = images_after(document, flow, {image: links[0] for image, links in by_image.items()})
     unlinked = [image for image in range(len(document.images)) if image not in by_image]
     number_of = {image: number for number, image in enumerate((*chain.from_iterable(after.values()), *unlinked), 1)}
     figures = _figures(linked, by_image, embedded, _guesses(flow, after, by_image))
