@@ -62,7 +62,7 @@ def test_without_a_validation_split_all_is_taken_and_said(pairs, model):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["no-training"], "tells no relations"),
+        (["no-training"], "predicts no relations"),
         (["MODEL", "--pool", "500"], "--pool 4"),
         (["MODEL", "--threshold", "-1"], "none below 0"),
     ],

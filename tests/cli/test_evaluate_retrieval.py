@@ -84,7 +84,7 @@ def test_the_settings_in_the_models_folder_are_taken_unless_others_are_given(pai
     ("arguments", "message"),
     [
         (["no-training", "--pool", "500"], r"500 images cannot be drawn from 11.*--pool 11"),
-        (["no-training", "--pool", "5", "--refine", "0.1,0.1"], "tells no relations"),
+        (["no-training", "--pool", "5", "--refine", "0.1,0.1"], "predicts no relations"),
         (["no-training", "--refine", "0.1,0.1"], "add --pool"),
         (["no-training", "--pool", "5", "--refine", "0.1"], "separated by a comma"),
         (["no-training", "--pool", "5", "--refine", "-1,0.1"], "at least 0"),

@@ -108,7 +108,7 @@ class Reply:
     """The reply of the model about a picture.
 
     Attributes:
-        text: As it came, without what a model that thinks says to itself.
+        text: As it came, without the thoughts of a model that thinks first.
         complete: Whether the model ended by itself; else the limit of tokens cut the text off.
         tokens: Number of tokens of question and answer; None if the server does not say.
         refused: Whether the server says that the model declined, or that a filter held its answer back.
@@ -137,7 +137,7 @@ class Captioner:
         pace: Makes requests wait, for tests.
 
     Attributes:
-        address: What is asked.
+        address: The address to which questions are sent.
         host: The name of the server.
         is_remote: Whether it is another machine.
         sent: Number of pictures that were sent.
@@ -409,7 +409,7 @@ class _Budget:
 
 
 def _completions(url: str) -> str:
-    """Return the address of the completions of a server, however much of it was given."""
+    """Return the address of a server's completions; ``url`` may be it, or its beginning."""
     url = url.rstrip("/")
     if url.endswith("/chat/completions"):
         return url

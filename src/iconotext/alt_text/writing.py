@@ -314,7 +314,7 @@ def insert_alts(
         if lost:
             raise DocumentError(
                 f"{path}: {counted(len(lost), 'picture')} ({images[lost[0]].sources[0]:.80}) cannot be given an "
-                "alternative text, as of the markup there too little is known: write it by hand"
+                "alternative text, since its markup is not understood: write it by hand"
             )
         texts = {gap_of[number]: " ".join(text.split()) for number, text in alts.items()}
         if any(not text and not parts[p].gaps[n].quote for (p, n), text in texts.items()):

@@ -43,7 +43,7 @@ _WORD = re.compile(r"\w+")
 _BETWEEN = r"(?:<[^<>]{0,300}>|[^\w<]){1,30}"  # what may stand between two words of a passage in its file
 
 MAX_BESIDE = 5_000
-"""Maximum length of the text beside a picture that is kept; no alternative text repeats more."""
+"""Maximum length, in characters, of the text beside a picture; no alternative text repeats more."""
 
 MAX_FILES = 5_000
 """Most files of a site, or of a folder, that are looked at for one document."""
@@ -113,7 +113,7 @@ class Picture:
         anchors: Identifiers by which the document may point at it.
         pixels: Width and height of a picture inside the document; None if unknown or elsewhere.
         weight: Size in bytes of a picture inside the document; None if it is elsewhere.
-        problem: Why the reader cannot use it, if it knows already.
+        problem: Why it cannot be used, if the reader has found that out.
     """
 
     place: Place
@@ -486,7 +486,7 @@ def _pictures(
         beside = tuple(_beside(blocks, n)) if block.images else ()
         for _, image in block.images:
             alt, at = alts[len(pictures)], image.at
-            if at is None and text is not None:  # no mark: its address is looked for, behind that of the one before
+            if at is None and text is not None:  # find its address, behind that of the picture before
                 at = next((at for s in image.sources if len(s) > 2 and (at := text.find(s, cursor)) >= 0), None)
                 cursor = at or cursor
             place = Place(path, at=at, part=image.part, page=image.page, heading=headings[n] if text is None else None)

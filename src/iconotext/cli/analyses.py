@@ -399,7 +399,7 @@ def refinement(
         chosen = default_part(corpus, split, Split.VALIDATION, "λ and T look better than they are on what chose them")
         encoder = retrieval_encoder(model, corpus, cache=settings.cache)
         if encoder.coherence is None:
-            raise SettingError(f"{model}: tells no relations to refine by; train one with objective.coherence")
+            raise SettingError(f"{model}: predicts no relations to refine by; train one with objective.coherence")
         pairs = encoded_pairs(encoder, chosen)
         if pairs.left_out:
             first = pairs.left_out[0]

@@ -27,6 +27,6 @@ def demo(
         from iconotext.linker import LinkSettings
 
         article = write_demo(folder, force=force)
-        read = {"evidence": EVIDENCE} if has("ocr") else {}
-        linking = LinkSettings(explain=True, **read)
+        with_ocr = {"evidence": EVIDENCE} if has("ocr") else {}
+        linking = LinkSettings(explain=True, **with_ocr)
         link_folder([article], folder / "linked", RunSettings(linking=linking, force=force))

@@ -253,7 +253,7 @@ def show_retrieval(model: str, pool: int, report: RetrievalReport) -> None:
     say_left_out((item.id, item.reason.partition(":")[0]) for item in pairs.left_out)
     if report.precisions:
         say("")
-        columns = ["Relation, told from text and picture", "Average precision", "Chance", "Pairs", "Unanswered"]
+        columns = ["Relation, predicted from text and picture", "Average precision", "Chance", "Pairs", "Unanswered"]
         precisions = [[e.relation, *_precision(e), f"{e.pairs:,}", f"{e.unanswered:,}"] for e in report.precisions]
         output.show([Grid("", columns, precisions)])
 

@@ -67,8 +67,8 @@ def add(
 
     What has not changed is skipped, what was deleted is taken out, a picture that lies in several places is kept once.
     A picture of a document keeps its caption, its alternative text and the sentences that belong to it. Stop it when
-    you like: the same command goes on from there. What the options of reading and linking say of a path is remembered
-    for it, until something else is said (--no-fetch).
+    you like: the same command goes on from there. The options of reading and linking are remembered for the paths with
+    which they are given, until others are given (--no-fetch).
 
     **Examples**
 

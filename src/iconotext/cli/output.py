@@ -1,4 +1,4 @@
-"""Output of commands: lines, JSON and tables that are safe for terminals, with options named as on the command line.
+"""Output of commands: lines, JSON and tables that are safe for terminals, with library arguments shown as options.
 
 ``say`` and ``complain`` print lines, ``print_table`` and ``show`` tables and reports.
 """

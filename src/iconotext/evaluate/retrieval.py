@@ -371,7 +371,7 @@ def chosen_refinement(model: str, encoder: Encoder, refinement: Refinement | Non
     if encoder.coherence is None:
         if refinement is not None and refinement.threshold:
             text = f"{refinement.strength:g},{refinement.threshold:g}"
-            raise SettingError(f"refine={text}: the model {model} tells no relations to refine by")
+            raise SettingError(f"refine={text}: the model {model} predicts no relations to refine by")
         return NO_REFINEMENT
     return refinement or read_refinement(init_folder(model)) or NO_REFINEMENT
 

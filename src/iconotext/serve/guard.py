@@ -308,7 +308,7 @@ def _bounded(receive: Receive, limit: int, too_large: str) -> Callable[[], Await
 
     async def received() -> Any:
         nonlocal size, ended
-        if ended:  # next comes the end of the connection, for which a long answer may wait long
+        if ended:  # next comes the end of the connection, however late
             return await receive()
         left = MAX_BODY_SECONDS - (time.monotonic() - begin)
         try:

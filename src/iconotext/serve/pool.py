@@ -28,7 +28,7 @@ class BusyError(IconotextError):
 
 
 class Pool(ProcessPool):
-    """A pool of processes that start at once, before the first call; if too many calls wait, a further one is refused.
+    """A pool whose processes start before the first call; if too many calls wait, a further one is refused.
 
     The results of ``submit`` raise ``IconotextError``, also for a bug of the function.
     """

@@ -138,7 +138,7 @@ def read_files(place: Place) -> Reading:
 @lru_cache(CACHED_DOCUMENTS)
 def _read(place: Place, source: File) -> Reading:
     path, within = Path(place.path), Path(place.within)
-    if path.exists() and not path.is_file():  # to open a pipe would take until somebody writes into it
+    if path.exists() and not path.is_file():  # opening a pipe waits until somebody writes into it
         raise DocumentError(f"{path.name}: a pipe or a device, not a file")
     try:
         with path.open("rb") as file:  # before reading: the file may change later; in chunks: it may be huge
