@@ -121,7 +121,7 @@ class Linker:
             text: The text itself, as Markdown; or the ``Path`` of its file, or a document.
             pictures: What pictures come from: linked documents, their chunks or contexts, in memory or in files that
                 commands wrote; documents, which are linked first; files and folders of pictures; or images, which may
-                have a ``context``. With ``settings.parallel``, documents and linked documents alone.
+                have a ``context``. With ``settings.parallel``, documents, their files and linked documents alone.
             settings: What places them; this linker's own settings link documents.
             reading: How files are read.
 

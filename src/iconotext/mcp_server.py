@@ -160,7 +160,7 @@ class Served:
         return self._searchers[folder]
 
     def _check_folder(self, folder: Path) -> None:
-        """Check that a folder has no links, and a library no models, that lead out of the folder that is served."""
+        """Check that a folder has no links, and that the models of a library are in the folder that is served."""
         if not folder.is_dir():
             return
         for top, folders, files in os.walk(folder):

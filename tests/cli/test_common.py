@@ -86,6 +86,14 @@ def test_an_interrupted_command_says_what_it_has_written(capsys, tmp_path, files
     assert capsys.readouterr().err == f"iconotext: stopped; {message}\n"
 
 
+def test_an_interruption_is_told_by_the_block_that_is_open(capsys):
+    with pytest.raises(SystemExit), known_errors(elsewhere=True):
+        with pytest.raises(SystemExit), known_errors():
+            raise SettingError("wrong")
+        raise KeyboardInterrupt
+    assert capsys.readouterr().err == "iconotext: wrong\niconotext: stopped; whatever was written is complete\n"
+
+
 BUSY = """
 import hashlib, os, sys, time
 from concurrent.futures import ThreadPoolExecutor

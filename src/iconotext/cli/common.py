@@ -47,8 +47,8 @@ def known_errors(
         elsewhere: Whether others also write (processes, a database), so that our count of files would be wrong.
         status: Exit status, if 1 has another meaning.
     """
-    message = partial(_stop_message, len(written), goes_on=goes_on, elsewhere=elsewhere)
-    _stop_messages.append(message)
+    stop_message = partial(_stop_message, len(written), goes_on=goes_on, elsewhere=elsewhere)
+    _stop_messages.append(stop_message)
     try:
         with ExitStack() as stack:
             stack.enter_context(_ends_when_terminated())
@@ -71,7 +71,7 @@ def known_errors(
         sys.exit(143 if isinstance(error, _Terminated) else 130)
     finally:
         with suppress(ValueError):  # an interruption was reported
-            _stop_messages.remove(message)
+            _stop_messages.remove(stop_message)
 
 
 NOTHING_WRITTEN = "stopped; nothing was written"

@@ -214,7 +214,7 @@ LARGEST = 256 * 2**20
 
 
 def file_content(file: Path, digest: str) -> bytes | None:
-    """Return the content of a file; None if its digest has changed, since another picture must not be shown."""
+    """Return the content of a file; None if it is gone, too large, or another picture now: that must not be shown."""
     try:
         if not file.is_file() or file.stat().st_size > LARGEST:
             return None
@@ -224,7 +224,7 @@ def file_content(file: Path, digest: str) -> bytes | None:
 
 
 def member_content(member: Member, digest: str) -> bytes | None:
-    """Return the content of a picture in a tar or a table; None if its digest has changed."""
+    """Return the content of a picture in a tar or a table; None as for ``file_content``."""
     try:
         store, path = located(member.file)
         with store.open_input_file(path) as file:

@@ -174,6 +174,7 @@ def add_paths(
 
     Raises:
         FeatureError: There is no such model.
+        DocumentError: Nothing at the paths can be added.
         MissingPackageError: The words in pictures were asked for, and the package that reads them is not installed.
         LibraryError: A path does not exist, or is neither picture nor document nor shard; the library has another
             model, another process is adding to it, or it cannot be written.

@@ -135,13 +135,20 @@ def chunk_images(images: Iterable[ChunkImage], text: str) -> list[Image]:
 
 def _images(source: Given, link: LinkAll, settings: ReadSettings) -> Iterator[tuple[object, Image]]:
     """Yield images, each with a name that is the same for an image that comes in parts."""
+    if isinstance(source, Document):
+        yield from _linked([source], link)
+    elif isinstance(source, (str, Path)):
+        yield from _of_path(Path(source), link, settings)
+    else:
+        yield from _of_value(source)
+
+
+def _of_value(source: Image | LinkedDocument | Chunk | Context) -> Iterator[tuple[object, Image]]:
     if isinstance(source, Image):
         yield object(), source  # a name like no other: it is a whole image
     elif isinstance(source, LinkedDocument):
         for number, image in enumerate(from_elsewhere(source)):
             yield (source.document.id, number), image
-    elif isinstance(source, Document):
-        yield from _linked([source], link, settings)
     elif isinstance(source, Chunk):
         for item, image in zip(source.images, chunk_images(source.images, source.text), strict=True):
             yield (source.document, item.image), image
@@ -149,8 +156,6 @@ def _images(source: Given, link: LinkAll, settings: ReadSettings) -> Iterator[tu
         file = None if source.file is None else Path(source.file)
         image = Image(source.source, file, source.alt, source.caption)
         yield (source.document, source.image), _placeless(image, _quoted(source.sentences), source.problem)
-    elif isinstance(source, (str, Path)):
-        yield from _of_path(Path(source), link, settings)
     else:
         raise TypeError(
             "pictures are images, documents, linked documents, chunks, contexts or files, "
@@ -158,20 +163,18 @@ def _images(source: Given, link: LinkAll, settings: ReadSettings) -> Iterator[tu
         )
 
 
-def _linked(
-    documents: Iterable[Document | Failure], link: LinkAll, settings: ReadSettings
-) -> Iterator[tuple[object, Image]]:
+def _linked(documents: Iterable[Document | Failure], link: LinkAll) -> Iterator[tuple[object, Image]]:
     for linked in link(documents):
         if isinstance(linked, Failure):
             raise linked.error
-        yield from _images(linked, link, settings)
+        yield from _of_value(linked)
 
 
 def _of_path(path: Path, link: LinkAll, settings: ReadSettings) -> Iterator[tuple[object, Image]]:
     suffix = path.suffix.lower()
     if path.is_dir():
         documents = list(find_documents([path], settings))
-        images = list(_linked(read_files(documents, settings), link, settings))
+        images = list(_linked(read_files(documents, settings), link))
         yield from images
         files = {image.file.resolve() for _, image in images if isinstance(image.file, Path)}
         for file in sorted(path.rglob("*")):
@@ -182,9 +185,9 @@ def _of_path(path: Path, link: LinkAll, settings: ReadSettings) -> Iterator[tupl
             raise DocumentError(f"{path}: no such file")
         yield path.resolve(), _own_file(path, settings)
     elif suffix in ROWS:
-        yield from _of_rows(path, link, settings)
+        yield from _of_rows(path, settings)
     elif suffix_format(path) is not None:
-        yield from _linked(read_all([path], settings), link, settings)
+        yield from _linked(read_all([path], settings), link)
     else:
         raise DocumentError(
             f"{path}: nothing with pictures; name linked documents, chunks or contexts (.json, .jsonl), pictures "
@@ -200,7 +203,7 @@ def _own_file(file: Path, settings: ReadSettings) -> Image:
     return Image(file.name, file)
 
 
-def _of_rows(path: Path, link: LinkAll, settings: ReadSettings) -> Iterator[tuple[object, Image]]:
+def _of_rows(path: Path, settings: ReadSettings) -> Iterator[tuple[object, Image]]:
     try:
         if path.stat().st_size > settings.max_bytes:
             raise DocumentError(
@@ -219,7 +222,7 @@ def _of_rows(path: Path, link: LinkAll, settings: ReadSettings) -> Iterator[tupl
         try:
             value = parse_json(line)
             for row in value if isinstance(value, list) else [value]:
-                yield from _images(of_row(row, path.parent, settings), link, settings)
+                yield from _of_value(of_row(row, path.parent, settings))
         except (ValueError, IconotextError) as error:
             where = f"{path}, line {number}" if len(lines) > 1 else str(path)
             raise DocumentError(f"{where}: {error}") from error

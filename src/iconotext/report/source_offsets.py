@@ -114,7 +114,7 @@ def _pieces(source: str, kind: str, link_texts: Mapping[str, str]) -> Iterator[t
 
 
 def _places(plain: str, keys: Sequence[str]) -> list[int | None]:
-    """Return the begin of each key: the long ones in order, then the short ones, each as near before the next one.
+    """Return the beginning of each key: of long ones in order, then of short ones, as near as can be before the next.
 
     Headings are also in a table of contents, so short keys are searched backwards.
     """
