@@ -87,10 +87,13 @@ def test_an_interrupted_command_says_what_it_has_written(capsys, tmp_path, files
 
 
 def test_an_interruption_is_told_by_the_block_that_is_open(capsys):
-    with pytest.raises(SystemExit), known_errors(elsewhere=True):
+    def work():
         with pytest.raises(SystemExit), known_errors():
             raise SettingError("wrong")
         raise KeyboardInterrupt
+
+    with pytest.raises(SystemExit), known_errors(elsewhere=True):
+        work()
     assert capsys.readouterr().err == "iconotext: wrong\niconotext: stopped; whatever was written is complete\n"
 
 
