@@ -112,17 +112,17 @@ def _directory(listing: bytes, moved: Mapping[int, tuple[int, bytes | None, byte
 Markup = Literal["attribute", "markdown", "plain", "shortcode"]
 
 # Quantifiers with + behind them give nothing back: a file of thousands of openings is searched in linear time.
-MARKDOWN = re.compile(r"!\[([ \t]{0,20}+)\](?=[(\[])")
+MARKDOWN = re.compile(r"!\[([ \t]{0,20}+)\](?=[(\[])")  # ![](a.png)
 FILLED = re.compile(r"!\[((?:\\[^\n]|[^\[\]\\]){0,2000}+)\](?=\(|\[[^\]])")
 """A picture with any text in the brackets, except ``![name][]``, where the text names the address."""
-WIKI = re.compile(r"!\[\[[^\[\]|#\n]{1,300}()\]\]")
-SHORTCODE = re.compile(r"\{\{[<%]\s{0,20}+figure(?=\s)")
+WIKI = re.compile(r"!\[\[[^\[\]|#\n]{1,300}()\]\]")  # ![[a.png]]
+SHORTCODE = re.compile(r"\{\{[<%]\s{0,20}+figure(?=\s)")  # {{< figure
 FIGURE = re.compile(r"\]\([^()\n]{1,500}+\)\{(?![^{}\n]*\bfig-alt=)[^{}\n#]{0,200}+#fig[-:][\w:.-]{1,200}+(?=[\s}])")
 """A figure of Quarto, with its caption in the brackets: ``![A barn](a.png){#fig-barn}``."""
 IMG = re.compile(r"<img(?=[\s/>])", re.IGNORECASE)
-DRAWING = re.compile(r"<(?:[\w-]{1,20}+:)?(docPr|shape|rect|roundrect|oval)(?=[\s/>])")
-NAME = re.compile(r"[\s/]*+([^\s/>=<\"'`{}]++)(\s*+=\s*+)?")
-BARE = re.compile(r"[^\s>\"'`<]*+")
+DRAWING = re.compile(r"<(?:[\w-]{1,20}+:)?(docPr|shape|rect|roundrect|oval)(?=[\s/>])")  # <wp:docPr
+NAME = re.compile(r"[\s/]*+([^\s/>=<\"'`{}]++)(\s*+=\s*+)?")  # of an attribute, with the equals sign behind it
+BARE = re.compile(r"[^\s>\"'`<]*+")  # a value without quotes
 ESCAPED = re.compile(r"[\\`*_\[\]<>~|{}$]|&(?=#?\w{1,31};)")
 """Characters that Markdown, or a site generator, could take for markup."""
 

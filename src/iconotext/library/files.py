@@ -28,7 +28,7 @@ from iconotext.system.object_store import address_of, is_remote
 IMAGES = RAW | {suffix for row in IMAGE_FORMATS if row.decoder != "svg" for suffix in row.suffixes}
 """Suffixes of pictures in folders; raw camera files are included only so that their users get advice."""
 
-_OF_SHARDS = {f".{name.rpartition('.')[2]}" for name in SHARDS}
+_OF_SHARDS = {f".{name.rpartition('.')[2]}" for name in SHARDS}  # only the last: ``.gz`` of ``.jsonl.gz``
 
 _EXIF = 0x8769  # where the camera's own fields begin
 

@@ -24,7 +24,7 @@ LONG = 5
 # file at the latest, so that unclosed parts do not take quadratic time.
 _HIDDEN = r"<!--.*?(?:-->|\Z)|<(?P<raw>script|style)\b.*?(?:</(?P=raw)|\Z)"
 _TAG = r"|</?(?P<tag>[a-z][a-z0-9]{0,20})(?:[^<>a-z0-9][^<>]*)?>"
-_MARKDOWN = (
+_MARKDOWN = (  # references, pictures, targets of links, footnotes, emphasis
     rf"|(?P<reference>{REFERENCE})"
     r"|!\[[^\[\]]{0,500}\]\([^()\n]{0,2000}\)|\]\([^()\n]{0,2000}\)|\]\[[^\[\]\n]{0,200}\]|\[\^\w{1,50}\]|\*+"
 )

@@ -112,7 +112,7 @@ _DOCUMENT = "/v1/documents/{document}"
 _PICTURES = search.PICTURES
 _STUDY = "/v1/studies/{study}"
 JSON, ZIP, PICTURE = ["application/json"], ["application/zip"], ["image/jpeg", "image/png"]
-_STATE = (404, 409)
+_STATE = (404, 409)  # what the address names is missing, or not in the right state
 _FILE = (404, 409, 503)  # a process makes the answer
 _WORK = (415, 500, 503, 504)  # a process works on the files of the request
 

@@ -78,7 +78,7 @@ def _possible(part: str) -> str:
     part = _IMPOSSIBLE.sub("_", part)
     if len(part.encode()) <= MAX_NAME:
         return part
-    suffix = PurePosixPath(part).suffix if len(PurePosixPath(part).suffix) < 16 else ""
+    suffix = PurePosixPath(part).suffix if len(PurePosixPath(part).suffix) < 16 else ""  # a longer one is none
     ending = f"~{hashlib.sha256(part.encode()).hexdigest()[:8]}{suffix}"
     # Cut in bytes, which file systems count; a letter that is cut in two is left out.
     return part.encode()[: MAX_NAME - len(ending.encode())].decode(errors="ignore") + ending
