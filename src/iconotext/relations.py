@@ -52,7 +52,7 @@ CITE = tuple(relation.name for relation in RELATIONS if relation.source == "cite
 
 
 def in_order(names: Iterable[str]) -> list[str]:
-    """Sort relations: those of the papers in their order, then others by name."""
+    """Sort relations: first the papers' in the order of ``RELATIONS``, then others by name."""
     place = {relation.name: number for number, relation in enumerate(RELATIONS)}
     return sorted(names, key=lambda name: (place.get(name, len(place)), name))
 
@@ -63,10 +63,10 @@ def short_name(name: str) -> str:
 
 
 def relation_name(name: str, names: Sequence[str]) -> str:
-    """Return that of the full names which is meant by a name, a short name or a question in CITE, ignoring case.
+    """Return one of the full ``names``, given its name, its short name or its question in CITE, ignoring case.
 
     Raises:
-        SettingError: None is; the message lists all of them.
+        SettingError: ``name`` means none of ``names``; the message lists all of them.
     """
     query = name.strip().casefold()
     for full in names:

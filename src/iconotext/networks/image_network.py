@@ -41,9 +41,10 @@ class ImageNetwork(nn.Module):
 
     The batch norms of EfficientNet-Lite0 are folded into the convolutions, so they keep the statistics of ImageNet: the
     images of one document are too similar to estimate statistics from them. The batch norms of a ResNet are trained.
+    Arguments that are not listed are those of ``recipe.encoders.NetworkSettings``.
 
     Args:
-        dim: Dimensions of the joint space. The other arguments are those of ``recipe.encoders.NetworkSettings``.
+        dim: Dimensions of the joint space.
     """
 
     def __init__(

@@ -11,9 +11,11 @@ from torch.nn import functional
 class Projection(nn.Module):
     """Turns features into unit vectors, by one affine layer (Hessel 2019 §3.1) or with one hidden layer.
 
+    Arguments that are not listed are those of ``recipe.encoders.ProjectionSettings``.
+
     Args:
         features: Length of a feature vector.
-        dim: Dimensions of the joint space. The other arguments are those of ``recipe.encoders.ProjectionSettings``.
+        dim: Dimensions of the joint space; with ``residual``, ``features``.
     """
 
     def __init__(
@@ -36,7 +38,7 @@ class Projection(nn.Module):
         self.dropout_at = dropout_at
         self.rescale = rescale
         self.residual = residual
-        if residual:
+        if residual:  # it starts as the identity
             nn.init.zeros_(self.out.weight)
             nn.init.zeros_(self.out.bias)
 
@@ -50,7 +52,7 @@ class Projection(nn.Module):
             x = functional.gelu(self.hidden(x))
             x = functional.dropout(x, drop) if drop and self.dropout_at == "output" else x
         x = self.out(x)
-        if drop and self.dropout_at == "output" and self.hidden is None:
+        if drop and self.dropout_at == "output" and self.hidden is None:  # otherwise the hidden layer was dropped above
             x = functional.dropout(x, drop)
         x = x.float() + functional.normalize(features.float(), dim=-1) if self.residual else x.float()
         return functional.normalize(x, dim=-1)

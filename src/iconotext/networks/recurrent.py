@@ -34,7 +34,7 @@ def final_states(words: Tensor, rows: Tensor, lengths: Tensor, gru: nn.GRU) -> T
     """
     order = torch.argsort(lengths, descending=True, stable=True)
     starts = (lengths.cumsum(0) - lengths)[order]
-    # torch declares the weights of layers as Tensor | Module, and autograd.Function.apply not at all.
+    # Types are ignored here and at ``apply``: torch declares weights as Tensor | Module, and ``apply`` without types.
     w_input: Tensor = gru.weight_ih_l0  # type: ignore[assignment]
     w_hidden: Tensor = gru.weight_hh_l0  # type: ignore[assignment]
     b_input: Tensor = gru.bias_ih_l0  # type: ignore[assignment]
@@ -44,7 +44,7 @@ def final_states(words: Tensor, rows: Tensor, lengths: Tensor, gru: nn.GRU) -> T
         sequence = nn.utils.rnn.PackedSequence(words[packed], torch.tensor(active))
         last: Tensor = gru(sequence)[1][0].to(words.dtype)
     elif torch.is_grad_enabled():
-        last = _FinalStates.apply(  # type: ignore[no-untyped-call]  # as said above
+        last = _FinalStates.apply(  # type: ignore[no-untyped-call]
             words, *_packed(rows, starts, lengths[order]), w_input, w_hidden, b_input, b_hidden
         )
     else:
@@ -54,7 +54,7 @@ def final_states(words: Tensor, rows: Tensor, lengths: Tensor, gru: nn.GRU) -> T
             batches = zip(torch.split(starts, BATCH), torch.split(lengths[order], BATCH), strict=True)
             parts = [_last(projected, *_packed(rows, *batch), w_hidden, b_hidden, product) for batch in batches]
             last = torch.cat(parts)
-    return last[torch.argsort(order)]
+    return last[torch.argsort(order)]  # back from longest first to the order of the sentences
 
 
 def _packed(rows: Tensor, starts: Tensor, lengths: Tensor) -> tuple[Tensor, list[int]]:
@@ -163,7 +163,7 @@ class _FinalStates(torch.autograd.Function):
         of_sigmoid, of_tanh = torch.ops.aten.sigmoid_backward, torch.ops.aten.tanh_backward
         h = w_hidden.shape[1]
         w_hidden_cast = w_hidden.to(product)
-        d_state = gradients[0].clone()  # (N, H); rows beyond those active belong to shorter sentences
+        d_state = gradients[0].clone()  # (N, H); longest sentence first, so rows from ``count`` on end before ``step``
         d_inputs = torch.empty_like(gates)
         d_recurrent_new = torch.empty_like(recurrent_new)
         at = len(gates)

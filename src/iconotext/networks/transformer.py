@@ -170,13 +170,14 @@ class RegionEncoder(nn.Module):
 
     A concept is represented by its name: by the mean vector of its words in the sentence encoder or, if that encoder
     takes frozen sentence vectors, by the vector of the name. The projection that follows (W_T and b_T of Eq. 9) is that
-    of the sentence encoder (Eq. 7), whose letters it has, or belongs to the image encoder.
+    of the sentence encoder, since Eq. 7 has the same symbols, or belongs to the image encoder. Arguments that are not
+    listed are those of ``recipe.encoders.RegionSettings``.
 
     Args:
         features: Length of a region's features.
         names: Length of a concept's vector; 0 for an encoder without concepts.
-        shared_projection: Whether the vectors of concepts are given projected, by the sentence encoder.
-        dim: Dimensions of the joint space. The other arguments are those of ``recipe.encoders.RegionSettings``.
+        dim: Dimensions of the joint space.
+        shared_projection: Whether ``forward`` gets vectors of concepts that the sentence encoder has projected.
     """
 
     def __init__(
@@ -227,7 +228,7 @@ class RegionEncoder(nn.Module):
 
         The token of an unknown concept consists only of the segment vector.
         """
-        extended = torch.cat([names, names.new_zeros(1, names.shape[1])])  # -1 is the last row
+        extended = torch.cat([names, names.new_zeros(1, names.shape[1])])  # the last row serves for -1, unknown
         different, rows = torch.unique(concepts, return_inverse=True)
         projected = self.concept_norm(self.concept(extended[different]))
         projected = torch.where((different >= 0)[:, None], projected, 0.0)

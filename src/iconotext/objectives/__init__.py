@@ -16,7 +16,8 @@ class Objective:
     """An objective; its name is the setting of its weight in ``[objective]`` of a recipe.
 
     Attributes:
-        function: The function that computes it; of cross_document the function is the contrast.
+        function: The function that computes it; for cross_document the module with the contrasts, for sub_document the
+            function that draws the parts, which are then contrasted.
         settings: Further settings that only this objective uses.
         within: Whether it looks into a document, and so needs sets of sentences and images.
     """
@@ -35,7 +36,7 @@ class Contrast:
 
     Attributes:
         arguments: Settings that its function takes, besides similarities and masks.
-        settings: Settings that only this contrast, or those that are listed with it, use.
+        settings: Further settings, which have no effect with a contrast that does not list them.
     """
 
     name: str

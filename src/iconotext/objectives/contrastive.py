@@ -157,12 +157,13 @@ def logistic(positives: Tensor, both: list[Direction], *, scale: float | Tensor,
 def loss_without_information(
     image_negatives: Tensor, sentence_negatives: Tensor, *, kind: str, margin: float
 ) -> Tensor:
-    """(P,) the smallest loss of each positive with equal similarities.
+    """(P,) the smallest loss of each positive with equal similarities, for n negatives.
 
     - ``hinge``: the margin in each direction, 2 * margin (Hessel 2019, Eq. 1), for the hardest negative and for their
       mean.
-    - ``softmax``: log(1 + n), n the number of negatives, whatever the scale.
-    - ``logistic``: log(1 + n) + n * log(1 + 1 / n), where scale * similarity + bias = -log(n), the true log-odds.
+    - ``softmax``: log(1 + n), whatever the scale.
+    - ``logistic``: log(1 + n) + n * log(1 + 1 / n), where scale * similarity + bias = -log(n), the true log-odds. There
+      is one bias for all positives, so it is that of their mean n.
     """
     positives, documents = image_negatives.shape
     alike = torch.zeros((documents, documents), dtype=torch.float64, device=image_negatives.device)
@@ -172,4 +173,4 @@ def loss_without_information(
     if kind == "softmax":
         return softmax(own, both, scale=1.0)
     mean = float((image_negatives.sum() + sentence_negatives.sum()) / (2 * max(positives, 1)))
-    return logistic(own, both, scale=1.0, bias=-math.log(mean) if mean else 100.0)
+    return logistic(own, both, scale=1.0, bias=-math.log(mean) if mean else 100.0)  # at 100 a positive's loss is 0

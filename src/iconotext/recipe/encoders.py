@@ -45,15 +45,15 @@ class ProjectionSettings(EncoderSettings):
     """Whether all features first get mean 0 and variance 1 in a batch."""
 
     residual: bool = False
-    """Whether it is added to the features, and begins as nothing: so an adapter of a dual encoder begins with what that
-    encoder knows (Gao 2021, CLIP-Adapter). ``dim`` is then the length of the features."""
+    """Whether its output, which starts at zero, is added to the features: an adapter of a dual encoder then starts with
+    the vectors of that encoder (Gao 2021, CLIP-Adapter). ``dim`` must be the length of the features."""
 
     dropout: Dropout = 0.4
     """Share of numbers that is dropped in training."""
 
     dropout_at: Literal["output", "input"] = "output"
-    """``output``: numbers of the joint vector, before its length becomes 1, or where
-    there is a hidden layer, of that one. ``input``: the features."""
+    """Which numbers are dropped. ``output``: those of the joint vector, before its length becomes 1, or those of the
+    hidden layer if there is one. ``input``: the features."""
 
     @property
     def keeps_statistics(self) -> bool:
@@ -90,7 +90,7 @@ class WordSettings(EncoderSettings):
     """Words in the vocabulary, the most frequent ones."""
 
     max_tokens: int = Field(20, ge=1)
-    """Words of a sentence that are read; the paper has 20 for captions, 50 for documents."""
+    """Words of a sentence that are read; Hessel 2019 has 20 for captions, 50 for documents."""
 
     dropout: Dropout = 0.4
     """Share of numbers that is dropped in training."""
@@ -102,8 +102,8 @@ class GRUSettings(WordSettings):
     kind: Literal["gru"] = "gru"
 
     dropout_at: Literal["output", "input"] = "output"
-    """``output``: numbers of the joint vector, before its length becomes 1. ``input``:
-    whole dimensions of the word vectors, the same for all words of a sentence (the released code)."""
+    """Which numbers are dropped. ``output``: those of the joint vector, before its length becomes 1. ``input``: whole
+    dimensions of the word vectors, the same for all words of a sentence (the released code)."""
 
     sentence_gru: bool = False
     """Whether a second GRU of the same size goes over the last states of a document's sentences, in their order; the
@@ -140,7 +140,7 @@ class LSTMSettings(WordSettings):
 
     attention: Annotated[Literal["none", "dot-product", "additive"], BeforeValidator(_attention_of_old)] = "dot-product"
     """How much each word counts: by scaled dot products with a query that is made of its last states (Vaswani 2017,
-    which the paper cites), or by vᵀ tanh(W h + b). ``none``: it is read only where it ends."""
+    which the paper cites), or by vᵀ tanh(W h + b). ``none``: only the last states are used."""
 
     @property
     def keeps_statistics(self) -> bool:
@@ -154,8 +154,9 @@ class NetworkSettings(EncoderSettings):
     kind: Literal["network"] = "network"
 
     network: str = EMBEDDED
-    """Which one, from its ImageNet weights: the one that comes with the program, whose batch norms are folded in and
-    keep their statistics, or the folder or hub name of a ResNet (``microsoft/resnet-50``), whose batch norms learn."""
+    """Which network, from its ImageNet weights: ``efficientnet-lite0``, which comes with the program and whose batch
+    norms are folded in and keep their statistics, or the folder or hub name of a ResNet (``microsoft/resnet-50``),
+    whose batch norms are trained."""
 
     dropout: Dropout = 0.4
     """Share of numbers of the joint vector that is dropped in training."""
@@ -231,7 +232,7 @@ class EncoderKind:
     Attributes:
         reads: Its input.
         settings: The table of its settings.
-        network: The PyTorch module, whose arguments ``encoders.joint_model`` knows.
+        network: The PyTorch module, which ``encoders.joint_model`` makes.
     """
 
     name: str

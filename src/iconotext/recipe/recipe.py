@@ -35,17 +35,17 @@ class Recipe(Settings):
     """A training run. See ``recipes/`` for those of the papers and our own."""
 
     name: str = Field(min_length=1)
-    """Of the model."""
+    """Name of the model."""
 
     follows: str = "ours"
-    """Where the settings come from, and where sources differ, which one counts."""
+    """Where the settings come from and, where sources differ, which one counts."""
 
     seed: int = Field(0, ge=0)
     """Seed of all random numbers."""
 
     init: str | None = None
-    """A model to start from, ``default`` or a folder; the encoders are then as that model's recipe has them. What it
-    knows of relations that are told further on is taken over, too."""
+    """A model to start from, ``default`` or a folder; the encoders are then as that model's recipe has them. Its
+    weights of relations that this run learns, too, are also copied."""
 
     dim: int = Field(1024, ge=1)
     """Dimensions of the joint space (d_multi)."""
@@ -103,6 +103,9 @@ class Recipe(Settings):
     def check_encoders(self) -> None:
         """Check the settings of encoders and features: ``ValueError`` for a contradiction, or one without effect."""
         self._check_text()
+        for side, encoder in (("text", self.text), ("image", self.image)):
+            if isinstance(encoder, ProjectionSettings) and encoder.residual and encoder.batch_norm:
+                raise ValueError(f"{side}.residual begins with the features; {side}.batch_norm changes them: take one")
         self._check_image()
         self._check_dual()
         if self.linking.bridge and (self.words or not isinstance(self.image, ProjectionSettings)):
@@ -120,9 +123,6 @@ class Recipe(Settings):
                 f'text.kind = "{self.text.kind}" does not go with features.text = "{self.features.text}": {readers} '
                 'read "words", a projection the vectors of a text backbone such as "minilm"'
             )
-        for side, encoder in (("text", self.text), ("image", self.image)):
-            if isinstance(encoder, ProjectionSettings) and encoder.residual and encoder.batch_norm:
-                raise ValueError(f"{side}.residual begins with the features; {side}.batch_norm changes them: take one")
         if isinstance(self.text, TransformerSettings) and self.text.layers and self.dim % self.text.heads:
             raise ValueError(f"text.heads is {self.text.heads}, which does not divide dim, {self.dim}")
         if isinstance(self.text, GRUSettings) and self.text.sentence_gru and self.similarity.pairs:

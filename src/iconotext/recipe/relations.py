@@ -38,22 +38,22 @@ class RelationSettings(Settings):
     """Parts for calibration: each is judged by a model that did not see it, nor its pictures and texts elsewhere."""
 
     picture_labels: int = Field(200, ge=2)
-    """Labelled pictures from which on what a picture adds is learned from labels; with fewer, from what the text model
-    says of the texts that people wrote about pictures."""
+    """With at least so many labelled pictures, the contribution of a picture is learned from the labels; with fewer,
+    from the text model's judgements of texts that people wrote about pictures."""
 
     picture_silent: list[str] = Field(default_factory=lambda: ["Irrelevant"])
-    """Relations on which a picture has no say without labels: texts that people wrote about a picture all belong to
-    it."""
+    """Relations to which a picture contributes nothing without labels: texts that people wrote about a picture all
+    belong to it."""
 
 
 class RelationRecipe(Settings):
     """A recipe of a relation model."""
 
     name: str
-    """Of the model."""
+    """Name of the model."""
 
     relations: RelationSettings = RelationSettings()
-    """The one table."""
+    """The only table."""
 
 
 def is_relation_recipe(path: Path | str) -> bool:

@@ -32,8 +32,8 @@ class FeatureSettings(Settings):
     or a file of regions; of an image backbone it reads the cells of a 6 × 6 grid."""
 
     augmentations: int = Field(0, ge=0)
-    """Augmentations of each picture that an image backbone encodes and training draws from: a random part of it, half
-    of them mirrored. Each costs as much as a picture; they keep small corpora from being learned by heart."""
+    """Number of random parts of each picture, half of them mirrored, that an image backbone encodes and training draws
+    from. Each costs as much as a picture; they keep small corpora from being learned by heart."""
 
     @model_validator(mode="before")
     @classmethod
@@ -92,7 +92,8 @@ class ObjectiveSettings(Settings):
     """The weights of the objectives; ``OBJECTIVES`` says what each of them asks for."""
 
     relations: list[str] = Field(default_factory=list)
-    """Which relations; if empty, all that are labelled in the corpus. A single one is CMCM_c."""
+    """Relations that coherence predicts; if empty, all that are labelled in the corpus. A model of a single relation is
+    the CMCM_c of Alikhani 2021."""
 
     relation_loss: Literal["sum", "mean"] = "sum"
     """``sum``: Eq. 2 of Alikhani 2021 as printed, each relation counting one divided by its rate; rare relations add up
@@ -103,7 +104,8 @@ class ObjectiveSettings(Settings):
     between them; the paper has one."""
 
     p_sub: float = Field(0.6, gt=0, le=1)
-    """Share of the sentences, and of the images, that such a part has: rounded down, but one at least."""
+    """For ``sub_document``: share of a document's sentences, and of its images, in a random part: rounded down, but at
+    least one of each."""
 
     kind: Literal["hinge", "softmax", "logistic"] = "hinge"
     """How a document is compared with its negatives, see ``CONTRASTS``; the intra-document objective is a hinge in any
@@ -116,7 +118,8 @@ class ObjectiveSettings(Settings):
     """Which negatives count in the hinge: only the hardest, or the mean of all."""
 
     b: int | None = Field(None, ge=1)
-    """Negatives a document and direction, all others where the split has no more; None: all others of the batch."""
+    """Negatives of a document in each direction; if the split has fewer other documents, all of them. None: all others
+    of the batch."""
 
     mean_epochs: int = Field(0, ge=0)
     """Number of epochs at the beginning that use the mean of the negatives, so that training leaves the plateau of
@@ -130,10 +133,10 @@ class ObjectiveSettings(Settings):
     """Softmax, logistic and ``posterior``: the factor on the similarities (1 / temperature)."""
 
     learn_scale: bool = False
-    """Whether the scale is learned along."""
+    """Whether the scale is trained."""
 
     bias: float = -10
-    """Logistic: added to the scaled similarities; learned along with the scale."""
+    """Logistic: added to the scaled similarities; trained if the scale is."""
 
     @model_validator(mode="before")
     @classmethod
@@ -188,16 +191,16 @@ class TrainingSettings(Settings):
     """Passes over the documents."""
 
     learning_rate: float = Field(1e-4, gt=0)
-    """Of Adam, at the start."""
+    """Learning rate of Adam, at the start."""
 
     weight_decay: float = Field(0, ge=0)
-    """Of AdamW; 0 is Adam."""
+    """Weight decay of AdamW; 0 is Adam."""
 
     warmup: float = Field(0, ge=0)
-    """Epochs in which the learning rate rises from 0, on a line."""
+    """Epochs in which the learning rate rises linearly from 0."""
 
     warmup_steps: int = Field(0, ge=0)
-    """The same in steps, and from 1e-7 as Li 2021 has it; the plateau begins to count when they are over."""
+    """Steps in which the learning rate rises linearly from 1e-7 (Li 2021); ``patience`` begins to count after them."""
 
     choose: Literal["loss", "median-rank"] = "loss"
     """What the best epochs are best in: the validation loss, or the median rank of the right image among 500, which
@@ -206,13 +209,13 @@ class TrainingSettings(Settings):
     schedule: Literal["plateau", "cosine", "constant"] = "plateau"
     """``plateau``: divided by ``factor`` after ``patience`` epochs without a better validation loss. It counts only
     once that loss was below the one of equal similarities, 2 · margin for the hinge, as in the released code of Hessel
-    2019: before, nothing is learned that could stand still."""
+    2019: before that nothing has been learned, so a loss that stands still is no plateau."""
 
     patience: int = Field(3, ge=1)
-    """Epochs; "plateaus for more than 3 epochs" (Hessel 2019, Li 2021) is 3, as in that code."""
+    """Epochs without a better loss; "plateaus for more than 3 epochs" (Hessel 2019, Li 2021) is 3, as in that code."""
 
     factor: float = Field(5, gt=1)
-    """Divisor."""
+    """Divisor of the learning rate on a plateau."""
 
     clip: float | None = Field(None, gt=0)
     """Largest length of the gradient; None: not clipped."""
@@ -227,7 +230,7 @@ class TrainingSettings(Settings):
     """Number of random images of a document in training."""
 
     max_regions: int | None = Field(None, ge=1)
-    """Number of random regions of an image in training; it costs less, and keeps small corpora from being learned by
+    """Number of random regions of an image in training; fewer cost less, and keep small corpora from being learned by
     heart."""
 
     batches: Literal["mixed", "by-corpus"] = "mixed"
@@ -250,7 +253,7 @@ class TrainingSettings(Settings):
     """``bf16``: products of matrices in bfloat16, weights in float32."""
 
     devices: int = Field(1, ge=1)
-    """Processes: GPUs, or without any, CPU processes, each with batches of its own."""
+    """Number of processes, each with its own batches: one for each GPU, or CPU processes if there is no GPU."""
 
     @model_validator(mode="after")
     def _fits(self) -> TrainingSettings:
@@ -275,5 +278,5 @@ class LinkingSettings(Settings):
     backbone."""
 
     centre: float = Field(0, ge=0, le=1)
-    """Share of a document's mean vector that is taken from its sentences, and of its images' mean from its images:
-    what they all have in common does not tell them apart."""
+    """Share of the mean vector of a document's sentences that is subtracted from each of them, and likewise for its
+    images: what all have in common does not tell them apart."""

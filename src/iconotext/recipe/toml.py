@@ -133,7 +133,7 @@ def make_recipe(values: Mapping[str, Any], *, source: str) -> Recipe:
 
 
 def dump_recipe(recipe: Settings) -> str:
-    """Write the resolved recipe as TOML: every setting, also those that were left at their defaults."""
+    """Write the resolved recipe as TOML: every setting, also defaults, except None, which TOML does not have."""
     import tomli_w
 
     return tomli_w.dumps(recipe.model_dump(mode="json", exclude_none=True))

@@ -27,12 +27,13 @@ def best_matching(value: NDArray[np.floating]) -> tuple[NDArray[np.int64], NDArr
         return rows[order], columns[order]
     cost = np.ascontiguousarray(-value.T, np.float64)  # a row for each column of ``value``: each finds a partner
     few, many = cost.shape
+    # The dual variables: they keep every reduced cost at 0 or more, as a search for shortest paths needs.
     price_few, price_many = np.zeros(few), np.zeros(many)
     column_of, partner = np.full(few, -1), np.full(many, -1)
     for start in range(few):
         row, reached, settled = start, 0.0, np.zeros(many, np.bool_)
         distance, through = np.full(many, np.inf), np.full(many, -1)
-        while True:  # the next nearest, until one is free
+        while True:  # settle the nearest column that is not settled yet, until one is free
             further = reached + cost[row] - price_few[row] - price_many
             nearer = ~settled & (further < distance)
             distance[nearer], through[nearer] = further[nearer], row
@@ -44,7 +45,7 @@ def best_matching(value: NDArray[np.floating]) -> tuple[NDArray[np.int64], NDArr
         price_few[start] += reached
         price_few[partner[settled]] += reached - distance[settled]
         price_many[settled] -= reached - distance[settled]
-        while row != start:  # back along the path: each takes what the next one gave up
+        while row != start:  # back along the path: each row takes the column that the next row of the path gave up
             row = int(through[end])
             partner[end] = row
             column_of[row], end = end, int(column_of[row])
