@@ -28,7 +28,7 @@ from iconotext.corpus.builders.captions import RULES, CaptionSettings, validatio
 from iconotext.corpus.builders.photos import Photo, read_photos
 from iconotext.corpus.split import Shares, share_out
 from iconotext.corpus.store import read_corpus, write_corpus
-from iconotext.encoders.encoder import ModelRequest, trained_encoder
+from iconotext.encoders.load import ModelRequest, trained_encoder
 from iconotext.encoders.stored_model import load_model
 from iconotext.evaluate import Evaluation, Scored, evaluate
 from iconotext.linker import Linker, LinkSettings

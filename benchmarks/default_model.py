@@ -34,7 +34,7 @@ from iconotext.corpus.builders.captions import RULES, CaptionSettings
 from iconotext.corpus.builders.pairs import build_pairs
 from iconotext.corpus.builders.photos import Photo, read_photos
 from iconotext.corpus.store import read_corpus, write_corpus
-from iconotext.encoders.backbone_encoder import Inputs
+from iconotext.encoders.encoder import Inputs
 from iconotext.encoders.stored_model import load_model, save_model
 from iconotext.evaluate import Evaluation, Scored, compare, evaluate
 from iconotext.features import FeatureCache, cached_image, load_image_backbone

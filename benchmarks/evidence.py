@@ -42,7 +42,7 @@ from scipy.stats import rankdata
 
 from iconotext.corpus.store import read_corpus
 from iconotext.decide.combine import Coefficients, combine, load_coefficients
-from iconotext.encoders.encoder import ModelRequest, trained_encoder
+from iconotext.encoders.load import ModelRequest, trained_encoder
 from iconotext.evidence.caption import PROBE, Encode, Matcher, texts_of
 from iconotext.evidence.layout import OPENING, PLACES
 from iconotext.evidence.words import stems

@@ -27,9 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iconotext.corpus.builders.photos import Photo, read_photos
-from iconotext.decide.explanation import Coverable, explain_links, trials
-from iconotext.encoders.backbone_encoder import EncodedDocument
+from iconotext.encoders.encoder import EncodedDocument
 from iconotext.evaluate.statistics import bootstrap_intervals
+from iconotext.evidence.occlusion import Coverable, explain_links, trials
 from iconotext.evidence.words import without
 from iconotext.linker import Linker, LinkSettings
 from iconotext.types import Document, Image, Link, Sentence

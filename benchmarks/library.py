@@ -54,8 +54,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from iconotext.encoders.backbone_encoder import Encoder
-from iconotext.encoders.encoder import load_encoder
+from iconotext.encoders.encoder import Encoder
+from iconotext.encoders.load import load_encoder
 from iconotext.encoders.relation_model import RelationModel
 from iconotext.features import imagenet_classes, load_image_backbone
 from iconotext.library.candidates import WITH_WORDS, Filters, query_stems

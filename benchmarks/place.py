@@ -51,7 +51,7 @@ from iconotext.decide.combine import (
     load_coefficients,
     subset_name,
 )
-from iconotext.encoders.encoder import load_encoder
+from iconotext.encoders.load import load_encoder
 from iconotext.evidence.caption import PROBE, Encode, Matcher, Reading
 from iconotext.evidence.gather import DocumentEvidence, gather_evidence
 from iconotext.evidence.words import stems

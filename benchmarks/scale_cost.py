@@ -33,7 +33,7 @@ from iconotext.features import load_image_backbone, load_text_backbone
 from iconotext.images import decode
 from iconotext.linker import Linker
 from iconotext.report.as_parquet import write_parquet
-from iconotext.scale.duplicates import LOOKED_AT, hash_of
+from iconotext.scale.duplicates import SIDE, hash_of
 from iconotext.types import Document, LinkedDocument
 
 Result = TypeVar("Result")
@@ -57,7 +57,7 @@ def main() -> None:
         files = [image.file for each in documents for image in each.images if image.problem is None and image.file]
         files = [file for file in files if can_be_seen(file)]
         texts = [sentence.text for each in documents for sentence in each.sentences]
-        _, decoding = timed(lambda: [decode(file, at_least=LOOKED_AT) for file in files])
+        _, decoding = timed(lambda: [decode(file, at_least=SIDE) for file in files])
         hash_of(files[0])
         _, hashing = timed(lambda: [hash_of(file) for file in files])
         pictures, sentences = load_image_backbone(), load_text_backbone()

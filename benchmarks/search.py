@@ -36,8 +36,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iconotext.corpus.store import read_corpus
-from iconotext.encoders.backbone_encoder import Encoder
-from iconotext.encoders.encoder import load_encoder
+from iconotext.encoders.encoder import Encoder
+from iconotext.encoders.load import load_encoder
 from iconotext.evidence.words import stems
 from iconotext.library.candidates import (
     CLEAR,

@@ -44,7 +44,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from iconotext.encoders.backbone_encoder import Inputs
+from iconotext.encoders.encoder import Inputs
 from iconotext.encoders.joint_model import JointModel
 from iconotext.evaluate.results import Scored, evaluate
 from iconotext.features.feature_table import write_feature_table

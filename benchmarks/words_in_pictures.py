@@ -31,8 +31,8 @@ from numpy.typing import NDArray
 
 from iconotext.corpus.store import read_corpus
 from iconotext.decide.combine import Coefficients, load_coefficients, weigh_evidence
-from iconotext.encoders.backbone_encoder import Encoder
-from iconotext.encoders.encoder import load_encoder
+from iconotext.encoders.encoder import Encoder
+from iconotext.encoders.load import load_encoder
 from iconotext.evidence.caption import Reading
 from iconotext.evidence.ocr import text_in
 from iconotext.evidence.words import stems
@@ -42,7 +42,7 @@ from iconotext.features.ocr import load_line_reader, with_lines
 from iconotext.types import Document, Evidence
 
 if TYPE_CHECKING:
-    from iconotext.encoders.backbone_encoder import EncodedDocument
+    from iconotext.encoders.encoder import EncodedDocument
     from iconotext.types import FloatMatrix
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from skimage import data as photographs
 
 from iconotext import Document, Image, Link, LinkedDocument, Linker, LinkSettings, Sentence, read, save
-from iconotext.encoders.backbone_encoder import untrained_encoder
+from iconotext.encoders.encoder import untrained_encoder
 from iconotext.errors import FeatureError, ImageError, OutputError, SettingError
 from iconotext.evidence.words import without
 from iconotext.features import ImageFeatures

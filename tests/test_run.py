@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from iconotext import Document, Image, Linker, LinkSettings, Sentence, read_all, run
-from iconotext.encoders.backbone_encoder import untrained_encoder
+from iconotext.encoders.encoder import untrained_encoder
 from iconotext.errors import DocumentError, ImageError
 from iconotext.evidence.kinds import DEFAULT_EVIDENCE
 from iconotext.features.backbone import ImageBackbone, ImageFeatures, TextBackbone

@@ -16,7 +16,7 @@ from iconotext.system.lazy import lazy
 if TYPE_CHECKING:
     from iconotext.corpus.link_rows import link_rows
     from iconotext.corpus.store import read_corpus, write_corpus
-    from iconotext.encoders.encoder import load_encoder
+    from iconotext.encoders.load import load_encoder
     from iconotext.errors import IconotextError
     from iconotext.linker import Linker, LinkSettings
     from iconotext.read import ReadSettings
@@ -60,7 +60,7 @@ __getattr__, __dir__ = lazy(
         "ReadSettings": "iconotext.read.settings",
         "Sentence": "iconotext.types",
         "link_rows": "iconotext.corpus.link_rows",
-        "load_encoder": "iconotext.encoders.encoder",
+        "load_encoder": "iconotext.encoders.load",
         "read_corpus": "iconotext.corpus.store",
         "save": "iconotext.report.outputs",
         "to_pandas": "iconotext.report.as_parquet",

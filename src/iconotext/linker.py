@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from iconotext.encoders.backbone_encoder import Encoder
+    from iconotext.encoders.encoder import Encoder
     from iconotext.encoders.relation_model import RelationModel
     from iconotext.evidence.gather import DocumentEvidence, EncodedText
     from iconotext.evidence.habit import Habit, Judged
@@ -44,7 +44,7 @@ class Linker:
     """Links the images of documents to their sentences.
 
     Attributes:
-        encoder: The model that compares pictures with sentences; see ``iconotext.encoders.encoder``.
+        encoder: The model that compares pictures with sentences; see ``iconotext.encoders.load``.
         settings: See ``LinkSettings``.
     """
 
@@ -66,7 +66,7 @@ class Linker:
             FeatureError: There is no such model, it cannot be loaded, or it was trained on other backbones.
             MissingPackageError: A chosen kind of evidence needs a package that is not installed.
         """
-        from iconotext.encoders.encoder import load_encoder
+        from iconotext.encoders.load import load_encoder
         from iconotext.encoders.relation_model import relations_folder
 
         chosen = settings or LinkSettings()
@@ -220,7 +220,7 @@ class Linker:
     def explain(self, linked: LinkedDocument) -> LinkedDocument:
         """Find for every link which words and which parts of the picture carry its picture evidence.
 
-        Each link gets an ``explanation``, if its picture can be encoded; see ``iconotext.decide.explanation``. Each
+        Each link gets an ``explanation``, if its picture can be encoded; see ``iconotext.evidence.occlusion``. Each
         picture is encoded some 25 times, each linked sentence once per word; the cache is not used.
 
         Args:
@@ -230,7 +230,7 @@ class Linker:
             SettingError: The linker's ``evidence`` lacks ``picture``.
             ImageError: The file of a linked picture is gone.
         """
-        from iconotext.decide.explanation import explained
+        from iconotext.evidence.occlusion import explained
 
         if "picture" not in self.settings.evidence:
             raise SettingError("explain: only picture evidence can be explained, and evidence does not name picture")

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from iconotext.decide.settings import LinkSettings
-    from iconotext.encoders.backbone_encoder import EncodedDocument, Encoder
+    from iconotext.encoders.encoder import EncodedDocument, Encoder
     from iconotext.encoders.relation_model import RelationModel
     from iconotext.features.ocr import LineReader
     from iconotext.types import LinkedDocument
@@ -199,7 +199,7 @@ class LinkingRun:
         return with_relations(list(zip(documents, pooled, strict=True)), model)
 
     def _explain(self, linked: Sequence[Linked]) -> list[LinkedDocument]:
-        from iconotext.decide.explanation import explained
+        from iconotext.evidence.occlusion import explained
 
         return [explained(d, encoded) if encoded and self.settings.explain else d for d, encoded in linked]
 

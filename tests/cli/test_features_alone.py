@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from iconotext.encoders.backbone_encoder import Inputs
+from iconotext.encoders.encoder import Inputs
 from iconotext.encoders.joint_model import JointModel
 from iconotext.encoders.stored_model import save_model
 from iconotext.features import load_text_backbone

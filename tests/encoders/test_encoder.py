@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from iconotext.encoders.backbone_encoder import untrained_encoder
 from iconotext.encoders.bridge import CONCEPTS, concept_vectors
-from iconotext.encoders.encoder import load_encoder
-from iconotext.encoders.space import JointSpace
+from iconotext.encoders.encoder import untrained_encoder
+from iconotext.encoders.load import load_encoder
+from iconotext.encoders.spaces import JointSpace
 from iconotext.encoders.stored_model import load_model
 from iconotext.errors import FeatureError
 from iconotext.features import FeatureCache, load_dual_encoder, load_image_backbone, load_text_backbone

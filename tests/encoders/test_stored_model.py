@@ -8,9 +8,9 @@ import torch
 
 from iconotext import Linker, read
 from iconotext.corpus.store import read_corpus
-from iconotext.encoders.backbone_encoder import Inputs
+from iconotext.encoders.encoder import Inputs
 from iconotext.encoders.joint_model import JointModel
-from iconotext.encoders.space import JointSpace, word_reader
+from iconotext.encoders.spaces import JointSpace, word_reader
 from iconotext.encoders.stored_model import load_model, save_model
 from iconotext.errors import FeatureError, SettingError
 from iconotext.features.backbone import ImageFeatures

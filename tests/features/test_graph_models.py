@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image as Pillow
 
-from iconotext.encoders.encoder import load_encoder
+from iconotext.encoders.load import load_encoder
 from iconotext.errors import FeatureError
 from iconotext.features import load_dual_encoder, load_image_backbone, load_text_backbone
 from iconotext.features.catalogue import HUB_MODELS

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image as Pillow
 
-from iconotext.encoders.encoder import load_encoder
+from iconotext.encoders.load import load_encoder
 from iconotext.errors import DocumentError, FeatureError, LibraryError, SettingError, UnreachableError
 from iconotext.features import FeatureCache
 from iconotext.features.backbone import ImageFeatures

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from iconotext.encoders.backbone_encoder import Inputs
+from iconotext.encoders.encoder import Inputs
 from iconotext.encoders.joint_model import JointModel
 from iconotext.errors import SettingError
 from iconotext.networks.transformer import RegionBatch, RegionEncoder

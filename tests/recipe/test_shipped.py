@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from iconotext.encoders import stored_model as model_folder
-from iconotext.encoders.encoder import load_encoder
+from iconotext.encoders.load import load_encoder
 from iconotext.encoders.stored_model import load_model
 from iconotext.errors import FeatureError
 from iconotext.features.hub_models import load_resnet

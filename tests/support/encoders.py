@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from iconotext.encoders.backbone_encoder import EncodedImages
+from iconotext.encoders.encoder import EncodedImages
 from iconotext.encoders.image_source import ImageSource
 from iconotext.features.backbone import ImageBackbone, ImageFeatures, TextBackbone
 from iconotext.types import Image

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from iconotext.encoders.encoder import load_encoder
+from iconotext.encoders.load import load_encoder
 from iconotext.encoders.stored_model import load_model, save_model
 from iconotext.errors import FeatureError, SettingError
 from iconotext.features import load_dual_encoder

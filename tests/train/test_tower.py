@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from iconotext.encoders.encoder import load_encoder
+from iconotext.encoders.load import load_encoder
 from iconotext.encoders.stored_model import DUAL, load_model
 from iconotext.errors import FeatureError, SettingError
 from iconotext.features import load_dual_encoder

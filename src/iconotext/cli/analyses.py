@@ -448,7 +448,7 @@ def spread(
     """
     with known_errors(download=download):
         from iconotext.corpus.store import read_corpus
-        from iconotext.encoders.encoder import load_bridge
+        from iconotext.encoders.load import load_bridge
         from iconotext.evaluate.score_documents import corpus_part, score_documents
         from iconotext.papers.analyses.difficulty import by_level, detected, spreads
         from iconotext.papers.analyses.examples import examples_of, examples_page, shown_documents

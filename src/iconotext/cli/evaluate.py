@@ -38,8 +38,8 @@ from iconotext.plain_text import counted
 from iconotext.report.tables import Grid
 
 if TYPE_CHECKING:
-    from iconotext.encoders.backbone_encoder import Encoder
     from iconotext.encoders.coherence_relations import Refinement
+    from iconotext.encoders.encoder import Encoder
     from iconotext.evaluate import Comparison, Evaluation
     from iconotext.evaluate.metrics import RelationPrecision
     from iconotext.evaluate.pair_vectors import PairVectors
@@ -494,7 +494,7 @@ def with_feature_table(linking: LinkSettings, model: str, corpus: Path) -> LinkS
 
 
 def _object_detection(chosen: CorpusPart, linking: LinkSettings, settings: EvaluateSettings) -> Report:
-    from iconotext.encoders.encoder import load_bridge
+    from iconotext.encoders.load import load_bridge
     from iconotext.papers.analyses.object_detection import evaluate_object_detection
 
     if set(linking.evidence) != {"picture"}:

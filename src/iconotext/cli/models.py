@@ -70,7 +70,7 @@ def _check_or_fetch(names: list[str], *, download: bool, revision: str | None, j
 
 
 def _list(*, json: bool) -> None:
-    from iconotext.encoders.encoder import MODEL_KINDS
+    from iconotext.encoders.load import MODEL_KINDS
     from iconotext.features.catalogue import HUB_MODELS
     from iconotext.features.hub_files import cached_models
     from iconotext.features.model_folder import BACKBONES, models_in

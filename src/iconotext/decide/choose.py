@@ -143,28 +143,23 @@ def choose_links(
     return LinkedDocument(document, tuple(links), combination.score, model)
 
 
-def _links(weighed: Combination, cells: tuple[NDArray[np.intp], ...], blocks: NDArray[np.int64] | None) -> list[Link]:
+def _links(
+    combination: Combination, cells: tuple[NDArray[np.intp], ...], blocks: NDArray[np.int64] | None
+) -> list[Link]:
+    """Make the links of chosen cells, best first; with ``blocks``, the block of each sentence, also of paragraphs."""
     i, j = cells
     if not len(i):
         return []
-    rows = np.array([matrix[i, j] for matrix in weighed.contributions.values()]).reshape(-1, len(i)).T.tolist()
-    contributions = [dict(zip(weighed.contributions, row, strict=True)) for row in rows]
+    by_kind = combination.contributions
+    rows = np.array([matrix[i, j] for matrix in by_kind.values()]).reshape(-1, len(i)).T.tolist()
+    contributions = [dict(zip(by_kind, row, strict=True)) for row in rows]
     paragraphs: list[Any] = [None] * len(i)
     if blocks is not None:
         same = (blocks[i][:, None] == blocks).astype(np.float32)  # (links, S)
-        paragraphs = np.minimum((same * weighed.share.T[j]).sum(axis=1), 1.0).tolist()
-    links = [
-        Link(sentence, image, score, confidence, by_kind, paragraph=paragraph)
-        for sentence, image, score, confidence, by_kind, paragraph in zip(
-            i.tolist(),
-            j.tolist(),
-            weighed.score[i, j].tolist(),
-            weighed.confidence[i, j].tolist(),
-            contributions,
-            paragraphs,
-            strict=True,
-        )
-    ]
+        paragraphs = np.minimum((same * combination.share.T[j]).sum(axis=1), 1.0).tolist()
+    columns = (i, j, combination.score[i, j], combination.confidence[i, j])
+    values = zip(*(column.tolist() for column in columns), contributions, paragraphs, strict=True)
+    links = [Link(*link, paragraph=paragraph) for *link, paragraph in values]
     return sorted(links, key=lambda link: (-link.score, link.image, link.sentence))
 
 

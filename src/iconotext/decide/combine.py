@@ -175,8 +175,8 @@ def _combined(
     """Combine the evidence of documents that all have sentences and images."""
     cells = Cells(*np.array([item.shape for item in evidence]).T)
     odds, null = _fitted(cells, evidence, coefficients, silent)
-    kinds = [kind for item in evidence for kind in kinds_of(item) if kind not in (*FITTED, "reference")]
-    for kind in dict.fromkeys(kinds):
+    others = [kind for item in evidence for kind in kinds_of(item) if kind not in (*FITTED, "reference")]
+    for kind in dict.fromkeys(others):
         if kind in ADDED:
             odds[kind] = _against_mean(cells, _weighed(cells, evidence, kind, coefficients[kind]))
         else:

@@ -58,7 +58,7 @@ class LinkSettings(BaseModel):
 
     text: str | None = None
     """Text backbone: name or folder of a sentence-transformers model (default: that of the model). The default model
-    knows only its own backbones: with others the model ``no-training`` links, which needs none."""
+    works only with its own backbones: with another one the model ``no-training`` links, which needs no training."""
 
     image: str | None = None
     """Image backbone: name or folder of a Hugging Face vision model, or a table of features (``features.npy``) for a

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from iconotext.encoders.space import in_one_call
+from iconotext.encoders.spaces import in_one_call
 from iconotext.errors import FeatureError, SettingError, ShapeError
 from iconotext.features import minilm
 from iconotext.features.efficientnet import imagenet_classes
 from iconotext.similarity.vectors import unit_rows
 
 if TYPE_CHECKING:
-    from iconotext.encoders.space import Features
+    from iconotext.encoders.spaces import Features
     from iconotext.features.backbone import ImageFeatures, TextBackbone
     from iconotext.types import FloatMatrix
 
@@ -58,10 +58,10 @@ class ConceptBridge:
         return self.text.encode(self.classes)
 
     def sentences(
-        self, vectors: FloatMatrix, among: FloatMatrix | None = None, places: Sequence[int] | None = None
+        self, features: FloatMatrix, among: FloatMatrix | None = None, places: Sequence[int] | None = None
     ) -> FloatMatrix:
         """Return the vectors of n texts; in a document, minus the part that its sentences have in common."""
-        return vectors if among is None else centred(vectors, among)
+        return features if among is None else centred(features, among)
 
     def images(self, features: ImageFeatures, among: ImageFeatures | None = None) -> FloatMatrix:
         """Return the vectors of n images, see ``Space``; nothing is subtracted in a document."""
@@ -107,7 +107,8 @@ def _name_vectors(p: FloatMatrix, class_vectors: FloatMatrix, k: int) -> FloatMa
     top = np.sort(np.argpartition(p, -k, axis=1)[:, -k:], axis=1)  # (n, k)
     weights = np.sqrt(np.take_along_axis(p, top, axis=1))
     names = (class_vectors - COMMON * class_vectors.mean(0))[top]  # (n, k, dim)
-    return unit_rows(np.matmul(weights[:, None, :], names)[:, 0])  # one product an image, so none depends on others
+    # A product for each image, so that its result does not depend on the other images.
+    return unit_rows(np.matmul(weights[:, None, :], names)[:, 0])
 
 
 def centred(sentence_vectors: FloatMatrix, among: FloatMatrix | None = None) -> FloatMatrix:

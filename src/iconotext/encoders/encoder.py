@@ -1,306 +1,257 @@
-"""Loads an ``Encoder``: ``load_encoder``, ``load_bridge``; ``MODEL_KINDS`` has every kind of models."""
+"""``Encoder`` turns sentences, images and documents into vectors of one space; ``untrained_encoder`` makes one.
+
+``EncodedDocument`` and ``EncodedImages`` are the results of encoding; ``Inputs`` are the sizes of a trained model's
+inputs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from itertools import chain
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any
 
-from iconotext.encoders.backbone_encoder import Encoder, untrained_encoder
-from iconotext.encoders.bridge import ConceptBridge
-from iconotext.encoders.coherence_relations import Coherence
-from iconotext.encoders.image_source import image_source, picture_source, region_source, table_source
-from iconotext.encoders.space import JointSpace, MixedSpace, word_reader
-from iconotext.encoders.stored_model import DUAL, init_folder, is_model_folder, load_model
-from iconotext.errors import FeatureError
-from iconotext.features import (
-    FeatureCache,
-    cached_text,
-    downloads,
-    load_dual_encoder,
-    load_image_backbone,
-    load_regions,
-    load_text_backbone,
-)
-from iconotext.features.model_folder import MODELS, SHIPPED, folder_name, is_graph_model
-from iconotext.recipe.settings import REGION_FILES
+import numpy as np
+
+from iconotext.encoders.bridge import CONCEPTS, ConceptBridge
+from iconotext.encoders.image_source import ImageSource, NumberedFeatures, picture_source
+from iconotext.encoders.spaces import SharedSpace
+from iconotext.features import cached_text, share_space
+from iconotext.similarity.vectors import unit_rows
+from iconotext.types import Image
 
 if TYPE_CHECKING:
-    from iconotext.encoders.image_source import ImageSource
-    from iconotext.encoders.space import Space
-    from iconotext.encoders.stored_model import StoredModel
-    from iconotext.features.backbone import TextBackbone
+    from iconotext.encoders.coherence_relations import Coherence
+    from iconotext.encoders.image_source import ImageParts
+    from iconotext.encoders.spaces import Space
+    from iconotext.features.backbone import ImageBackbone, ImageFeatures, Picture, TextBackbone
+    from iconotext.features.cache import FeatureCache
     from iconotext.features.cached_backbones import ReadLayers
-
-DEFAULT_TEXT = "minilm"
-DEFAULT_IMAGE = "efficientnet-lite0"
-"""The backbones of the concept bridge, unless others are named; ``DEFAULT_TEXT`` also compares captions with sentences
-for a model that reads words itself."""
+    from iconotext.types import Document, FloatMatrix
 
 
 @dataclass(frozen=True, slots=True)
-class ModelRequest:
-    """A model that a user named, and how it is to be loaded; see ``load_encoder``."""
-
-    name: str
-    text: str | None = None
-    image: str | None = None
-    concepts: int = 10
-    cache: FeatureCache | None = None
-    read_layers: ReadLayers | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ModelKind:
-    """A kind of models.
+class Inputs:
+    """Sizes of the encoders' inputs that the recipe leaves open.
 
     Attributes:
-        models: How a user names a model of this kind.
-        summary: What it is, in one sentence.
-        extra: The extra that installs what it needs; None if nothing is missing.
-        is_named: Whether a name is that of such a model; the first kind that says so is taken.
+        words: Size of the vocabulary; 0 if sentences are vectors.
+        text_features: Length of a sentence vector; 0 if sentences are words.
+        image_features: Length of the features of an image or region; 0 if images are pixels.
+        concepts: Number of concepts of regions; 0 if none are read.
+        concept_words: Total number of words in their names; 0 if sentences are vectors.
+        relations: Number of coherence relations to predict; 0 without the coherence objective.
     """
 
-    models: str
-    summary: str
-    extra: str | None
-    is_named: Callable[[str], bool]
-    load: Callable[[ModelRequest], Encoder]
+    words: int
+    text_features: int
+    image_features: int
+    concepts: int = 0
+    concept_words: int = 0
+    relations: int = 0
 
 
-def _load_bridge(request: ModelRequest) -> Encoder:
-    text, image = load_text_backbone(request.text or DEFAULT_TEXT), load_image_backbone(request.image or DEFAULT_IMAGE)
-    return untrained_encoder(
-        request.name, text, image, k=request.concepts, cache=request.cache, read_layers=request.read_layers
-    )
+@dataclass(frozen=True, slots=True, eq=False)
+class EncodedImages:
+    """n images as vectors in the space of an encoder.
 
-
-def _load_dual_encoder(request: ModelRequest) -> Encoder:
-    dual = load_dual_encoder(request.name, MODELS)
-    captions = load_text_backbone(request.text) if request.text else dual.text
-    # Another image backbone has no text side of its own: what compares captions then reads the sentences, too.
-    text, image = (captions, load_image_backbone(request.image)) if request.image else (dual.text, dual.image)
-    return untrained_encoder(
-        request.name,
-        text,
-        image,
-        k=request.concepts,
-        captions=captions,
-        cache=request.cache,
-        read_layers=request.read_layers,
-    )
-
-
-def trained_encoder(request: ModelRequest, stored: StoredModel | None = None) -> Encoder:
-    """Load a trained model with its backbones or, if it does not encode pictures, the file with their features.
-
-    Args:
-        request: Its ``image`` is an image backbone, a table of features, or a source of regions; None for the model's
-            own.
-        stored: The contents of the folder, if they were read before.
+    Attributes:
+        vectors: (n, dim) float32 unit vectors; zeros for an image that cannot be encoded.
+        problems: For each image, the reason why it cannot be encoded, or None.
+        features: The features from which the vectors were made, n rows of the image backbone; zeros for an image that
+            cannot be encoded.
     """
-    folder, cache = init_folder(request.name), request.cache
-    stored = stored or load_model(folder)
-    features = stored.recipe.features
-    if stored.recipe.dual_encoder:
-        reading, source = _dual(folder, stored, {"text": request.text, "image": request.image}, cache)
-    else:
-        reading = load_text_backbone(DEFAULT_TEXT if features.text == "words" else request.text or features.text)
-        _check_same(folder, stored, {"text": "words" if features.text == "words" else reading.name})
-        source = _image_source(folder, stored, request.image or features.image, cache)
-    texts = reading if cache is None else cached_text(reading, cache, read_layers=request.read_layers)
-    uncached, reader = reading, texts
-    if stored.vocabulary is not None and stored.recipe.words is not None:
-        longest = stored.recipe.words.max_tokens
-        uncached = reader = word_reader(stored, stored.vocabulary, longest, folder_name(folder))
-    space: Space = JointSpace(stored)
-    if stored.recipe.linking.bridge:
-        space = MixedSpace(space, ConceptBridge(texts, source.classes or ()), stored.recipe.linking.bridge)
-    layer = stored.model.coherence if stored.relations else None
-    coherence = None if layer is None else Coherence(tuple(stored.relations), layer)
-    return Encoder(request.name, texts, reader, uncached, source, space, coherence, folder)
+
+    vectors: FloatMatrix
+    problems: tuple[str | None, ...]
+    features: ImageFeatures
 
 
-def _dual(
-    folder: Path, stored: StoredModel, requested: Mapping[str, str | None], cache: FeatureCache | None
-) -> tuple[TextBackbone, ImageSource]:
-    trained_on = stored.recipe.features.text
-    for side, other in requested.items():
-        if other not in (None, trained_on):
-            raise FeatureError(f"{folder}: was trained on the dual encoder {trained_on}; {side}={other} is another")
-    if stored.recipe.towers:
-        dual = load_dual_encoder(str(folder / DUAL))
-    else:
-        dual = load_dual_encoder(trained_on)
-        _check_same(folder, stored, {"text": dual.text.name, "image": dual.image.name})
-    return dual.text, picture_source(dual.image, cache)
+@dataclass(frozen=True, eq=False)
+class EncodedDocument:
+    """A document's encoded parts, so that one sentence or image can be changed while the rest stays the same.
+
+    The similarity is not only the cosine of two vectors: a space may first subtract what is common to the whole
+    document. The common part is that of the features here, of the original document, so that a changed sentence is
+    compared within the unchanged rest.
+
+    Attributes:
+        document: The document, with the problems of its images.
+        vectors: (S, features) of the sentences, from the encoder's ``reader``.
+        image_features: The features of the images that were encoded.
+        similarity: (S, V) float32 of each sentence with each image; 0 for an image that was not encoded.
+    """
+
+    document: Document
+    encoder: Encoder
+    vectors: FloatMatrix
+    image_features: NumberedFeatures
+    similarity: FloatMatrix
+
+    @property
+    def caption_vectors(self) -> FloatMatrix | None:
+        """(S, features) of the sentences, if the backbone for captions made them; else None."""
+        return self.vectors if self.encoder.reader is self.encoder.text_backbone else None
+
+    @property
+    def pooled(self) -> Mapping[int, FloatMatrix]:
+        """Map the number of each encoded image to its (P,) pooled features."""
+        return dict(zip(self.image_features.numbers, self.image_features.features.pooled, strict=True))
+
+    def sentences(self, texts: Sequence[str], places: Sequence[int]) -> FloatMatrix:
+        """Encode n texts, each in the place of a sentence of the document: (n, dim) vectors. Nothing is cached."""
+        return self.encoder.space.sentences(self.encoder.uncached.encode(texts), self.vectors, places)
+
+    def images(self, features: ImageFeatures | None = None) -> FloatMatrix:
+        """Return (n, dim) vectors of the encoded images or, if given, of ``features``.
+
+        The dot product with a sentence's vector is their similarity.
+        """
+        numbered = self.image_features.features
+        return self.encoder.space.images(numbered if features is None else features, numbered)
+
+    def parts(self, image: int) -> ImageParts | None:
+        """Return an image whose regions can be left out; None if only the features of the image are available."""
+        return self.encoder.image_source.parts(self.document.images[image])
 
 
-def _image_source(folder: Path, stored: StoredModel, image: str, cache: FeatureCache | None) -> ImageSource:
-    features = stored.recipe.features
-    if features.image == "pixels":
-        from iconotext.networks.image_network import ImageNetwork, trained_network
+@dataclass(frozen=True, eq=False)
+class Encoder:
+    """Puts sentences and images into one vector space: a text backbone, a source of image features, and a space.
 
-        image_network = cast("ImageNetwork", stored.model.image)  # the recipe says so
-        network = trained_network(image_network, folder_name(folder), stored.recipe.dim)
-        return picture_source(network, cache)
-    if stored.recipe.regions:
-        return _regions(folder, stored, image, cache)
-    if features.image.endswith(".npy"):
-        from iconotext.features.feature_table import load_feature_table
+    ``encode_sentences`` and ``encode_images`` treat each sentence and image alone. ``similarity`` and ``read`` take a
+    whole document, and may subtract the part that all its sentences, or all its images, have in common.
 
-        if not Path(image).is_file():
-            raise FeatureError(f"{folder}: the model looks images up in a table of features; name it: image=FILE.npy")
-        return table_source(load_feature_table(Path(image)))
-    backbone = load_image_backbone(image)
-    _check_same(folder, stored, {"image": backbone.name})
-    return picture_source(backbone, cache)
+    Attributes:
+        name: The name with which the model was loaded.
+        text_backbone: The backbone that compares texts with texts, such as captions with sentences.
+        reader: The backbone that reads the sentences: ``text_backbone``, unless the model reads words itself.
+        uncached: The same as ``reader`` without the cache, for sentences with words left out.
+        coherence: Predicts relations between a sentence and an image; None if the model was not trained for them.
+        folder: The folder of a trained model; None for other encoders.
+    """
 
+    name: str
+    text_backbone: TextBackbone
+    reader: TextBackbone
+    uncached: TextBackbone
+    image_source: ImageSource
+    space: Space
+    coherence: Coherence | None = None
+    folder: Path | None = None
 
-def _regions(folder: Path, stored: StoredModel, image: str, cache: FeatureCache | None) -> ImageSource:
-    """Make the source of a model that reads regions, from a detector or a file."""
-    from iconotext.features.region_files import is_region_file
+    @property
+    def dim(self) -> int:
+        """Length of a vector."""
+        return self.space.dim
 
-    if Path(image).suffix in REGION_FILES and not Path(image).exists():
-        raise FeatureError(f"{folder}: the model looks regions up in a file; name it: image={Path(image).name}")
-    source, dim = load_regions(image), stored.inputs.image_features
-    if source.dim != dim:
-        raise FeatureError(f"{folder}: was trained on regions of {dim} numbers, those of {image} have {source.dim}")
-    if stored.recipe.reads_concepts and list(source.concepts or ()) != list(stored.concepts):
-        raise FeatureError(
-            f"{folder}: was trained on other concepts than {image} names; give it the same names in the same order"
+    @property
+    def language(self) -> str | None:
+        """The only language in which sentences can be compared with images; None if several, or if it is unknown."""
+        return self.reader.language
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A name that is equal for equal weights and settings, wherever the files are.
+
+        Vectors of encoders with different fingerprints cannot be compared.
+        """
+        from iconotext.features.model_folder import folder_name
+
+        names = [folder_name(self.folder)] if self.folder is not None else []
+        return "+".join(map(_placeless, [*names, self.text_backbone.name, self.image_source.name]))
+
+    def encode_sentences(self, texts: Sequence[str]) -> FloatMatrix:
+        """Encode S sentences, each alone: (S, dim) float32 unit vectors."""
+        return unit_rows(self.space.sentences(self.reader.encode(texts)))
+
+    def encode_images(self, images: Sequence[Image | Picture]) -> EncodedImages:
+        """Encode images, files or encoded pictures, each alone."""
+        as_images = [image if isinstance(image, Image) else Image("", image) for image in images]
+        rows = self.image_source.features_of(as_images)
+        without_features = set(range(len(as_images))) - set(rows.numbers)
+        problems = tuple(
+            problem or ("there is no file of it" if i in without_features else None)
+            for i, problem in enumerate(rows.problems)
         )
-    in_file = is_region_file(Path(image))
-    if not in_file:  # a file is of one corpus, so it may differ
-        _check_same(folder, stored, {"image": source.name})
-    return region_source(stored, source, f"{folder_name(folder)}/{source.name}", in_file=in_file, cache=cache)
+        vectors = np.zeros((len(as_images), self.dim), np.float32)
+        vectors[rows.numbers] = unit_rows(self.space.images(rows.features))
+        vectors[[problem is not None for problem in problems]] = 0
+        return EncodedImages(vectors, problems, _spread(rows, problems))
+
+    def read(self, document: Document) -> EncodedDocument:
+        """Encode a document: its similarities, the problems of its images, and the data for explanations."""
+        return self.read_all([(document, self.reader.encode([sentence.text for sentence in document.sentences]))])[0]
+
+    def read_all(self, documents: Sequence[tuple[Document, FloatMatrix]]) -> list[EncodedDocument]:
+        """Encode several documents, each with its sentences' vectors from ``reader``; images are encoded together."""
+        features = self.image_source.features_by_document([document.images for document, _ in documents])
+        pairs = [(vectors, numbered.features) for (_, vectors), numbered in zip(documents, features, strict=True)]
+        read = []
+        for (document, vectors), rows, cosines in zip(documents, features, self.space.similarities(pairs), strict=True):
+            similarity = np.zeros((len(vectors), len(document.images)), np.float32)
+            similarity[:, rows.numbers] = cosines
+            read.append(EncodedDocument(_with_problems(document, rows.problems), self, vectors, rows, similarity))
+        return read
+
+    def similarity(self, document: Document) -> FloatMatrix:
+        """Compute the (S, V) float32 similarities of sentences and images; 0 for an image that cannot be encoded."""
+        return self.read(document).similarity
 
 
-def _check_same(folder: Path, stored: StoredModel, used: Mapping[str, str]) -> None:
-    """Raise ``FeatureError`` if a backbone differs from the one in training."""
-    for side, name in used.items():
-        trained = stored.backbones.get(side)
-        if trained != name:
-            raise FeatureError(f"{folder}: was trained on the {side} backbone {trained}, not {name}; use that one")
-
-
-MODEL_KINDS = (
-    ModelKind(
-        "`default`",
-        "the trained model in the package, which learned from free pictures alone",
-        None,
-        lambda name: name == "default",
-        trained_encoder,
-    ),
-    ModelKind(
-        "`photographs`",
-        "a trained model in the package that knows everyday photographs far better; for research only",
-        None,
-        lambda name: name == "photographs",
-        trained_encoder,
-    ),
-    ModelKind(
-        "`no-training`",
-        "the concept bridge: the names of the classes that a classifier sees stand for the picture",
-        None,
-        lambda name: name == "no-training",
-        _load_bridge,
-    ),
-    ModelKind(
-        "a folder",
-        "a model of yours, trained by `iconotext train`",
-        None,
-        lambda name: is_model_folder(Path(name)),
-        trained_encoder,
-    ),
-    ModelKind(
-        "a folder of ONNX graphs, or its name on the Hugging Face hub",
-        "a dual encoder of others, such as CLIP, SigLIP 2 or MobileCLIP, without PyTorch",
-        "hub",
-        is_graph_model,
-        _load_dual_encoder,
-    ),
-    ModelKind(
-        "another folder, or its name on the Hugging Face hub",
-        "a dual encoder of others, such as CLIP or SigLIP, in PyTorch",
-        "models",
-        lambda name: True,
-        _load_dual_encoder,
-    ),
-)
-"""Every kind of models, in the order in which a name is tried."""
-
-
-def load_encoder(
-    name: str = "default",
+def untrained_encoder(
+    name: str,
+    text: TextBackbone,
+    image: ImageBackbone,
     *,
-    text: str | None = None,
-    image: str | None = None,
-    concepts: int = 10,
-    cache: bool = True,
-    download: bool = False,
+    k: int = CONCEPTS,
+    captions: TextBackbone | None = None,
+    cache: FeatureCache | None = None,
     read_layers: ReadLayers | None = None,
 ) -> Encoder:
-    """Load an encoder.
+    """Make an encoder without training: in the backbones' own space if they share one, else in the concept bridge.
 
     Args:
-        name: The name of a model, or its folder; see ``MODEL_KINDS``.
-        text: Another text backbone. The models in the package work only with their own backbones: with another one, the
-            concept bridge is loaded instead. With a dual encoder it compares captions with sentences.
-        image: Another image backbone, or the table of features or file of regions of a model that reads such a file.
-        concepts: Number of class names that stand for an image in the concept bridge.
-        cache: Whether to store features on disk.
-        download: Whether to fetch missing models from the Hugging Face hub; else nothing uses the network.
-        read_layers: As for ``cached_text``; not used without a cache.
-
-    Raises:
-        FeatureError: There is no such model, it cannot be loaded, or it was trained on other backbones.
+        captions: Compares texts with texts; default: ``text``, which compares them with images.
     """
-    if download:
-        with downloads():
-            return load_encoder(name, text=text, image=image, concepts=concepts, cache=cache, read_layers=read_layers)
-    if name in SHIPPED and (text or image):
-        name = "no-training"
-    store = FeatureCache() if cache else None
-    kind = next(kind for kind in MODEL_KINDS if kind.is_named(name))
-    return kind.load(ModelRequest(name, text, image, concepts, store, read_layers))
+
+    def cached(backbone: TextBackbone) -> TextBackbone:
+        return backbone if cache is None else cached_text(backbone, cache, read_layers=read_layers)
+
+    reading = cached(text)
+    text_backbone = reading if captions in (None, text) else cached(captions)
+    shared = share_space(text, image)
+    space = SharedSpace(text.dim) if shared else ConceptBridge(reading, image.classes or (), k)
+    return Encoder(name, text_backbone, reading, text, picture_source(image, cache), space)
 
 
-def load_bridge(
-    *,
-    text: str | None = None,
-    image: str | None = None,
-    word_vectors: Path | str | None = None,
-    word_dim: int = 300,
-    texts: Iterable[str] = (),
-    cache: bool = True,
-) -> Encoder:
-    """Load the concept bridge, over a text backbone or, as in Hessel 2019, over mean word vectors.
+def _with_problems(document: Document, problems: Sequence[str | None]) -> Document:
+    """Give the images these problems, without the file's name in front: an image has its name beside the problem."""
+    if all(image.problem is problem for image, problem in zip(document.images, problems, strict=True)):
+        return document
+    images = tuple(
+        replace(image, problem=problem and problem.removeprefix(f"{image.file!s}: "))
+        for image, problem in zip(document.images, problems, strict=True)
+    )
+    return replace(document, images=images)
 
-    Args:
-        text: Text backbone; None for the one in the package.
-        image: Image backbone; None for the one in the package. With a table of features or a file of regions, images
-            have features but no vectors.
-        word_vectors: word2vec or GloVe file, or ``minilm``, to use instead of the text backbone; None to use the
-            backbone.
-        word_dim: Length of the word vectors.
-        texts: All texts to encode besides class names; used only with ``word_vectors``, to load only the vectors of
-            their words.
-        cache: Whether to store features on disk.
 
-    Raises:
-        FeatureError: A model or file cannot be loaded.
+def _spread(numbered: NumberedFeatures, problems: tuple[str | None, ...]) -> ImageFeatures:
+    """Put the features of the encoded images at their numbers among all images; other images have zeros."""
+    if len(numbered.numbers) == len(problems):
+        return numbered.features
+    spread: dict[str, Any] = {}
+    for name, array in numbered.features.arrays().items():
+        spread[name] = np.zeros((len(problems), *array.shape[1:]), array.dtype)
+        spread[name][numbered.numbers] = array
+    return replace(numbered.features, **spread, problems=problems)
+
+
+def _placeless(name: str) -> str:
+    """Remove the folder's name from a name made by ``folder_name``; other names stay unchanged.
+
+    Equal models in different folders then have equal fingerprints.
     """
-    from iconotext.features.word_vectors import mean_words
-
-    store = FeatureCache() if cache else None
-    source = image_source(image or DEFAULT_IMAGE, store)
-    if word_vectors is None:
-        uncached = load_text_backbone(text or DEFAULT_TEXT)
-        reading = uncached if store is None else cached_text(uncached, store)
-    else:  # no cache for texts: adding up word vectors is faster than a look-up
-        uncached = reading = mean_words(word_vectors, word_dim, chain(source.classes or (), texts))
-    bridge = ConceptBridge(reading, source.classes or ())
-    return Encoder("no-training", reading, reading, uncached, source, bridge)
+    return re.sub(r"^[^/]*@(?=[0-9a-f]{16}(?:/|$))", "@", name)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 SHORTER, LONGER = 448, 1024
-"""Largest sides, in pixels, of the copy whose cells are covered; image encoders do not use many more pixels."""
+"""Largest shorter and longer side, in pixels, of the copy whose cells are covered; image encoders hardly use more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,7 +124,7 @@ class ImageSource:
         problems = [image.problem for image in images]
         for n, problem in zip(numbers, features.problems, strict=True):
             problems[n] = problem
-        if self.from_file:
+        if self.from_file:  # an image that the file lacks counts as one without features; a bad picture keeps its row
             rows = [row for row, problem in enumerate(features.problems) if problem is None]
             numbers = [numbers[row] for row in rows]
             features = ImageFeatures(features.pooled[rows], problems=(None,) * len(rows))

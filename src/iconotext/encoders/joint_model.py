@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from iconotext.encoders.backbone_encoder import Inputs
+from iconotext.encoders.encoder import Inputs
 from iconotext.errors import SettingError
 from iconotext.features.backbone import check_dim
 from iconotext.networks.recurrent import WordEncoder, WordLSTM
@@ -93,8 +93,8 @@ class JointModel(nn.Module):
             (N, dim) and (M, dim) unit vectors, the objective's scale and bias, and the (P, R) log-odds of the
             relations, None without pairs.
         """
-        context = (counts,) if isinstance(self.text, WordEncoder) else ()
-        encoded = (self.text(sentences) if words is None else self.text(words, lengths, *context)).float()
+        documents = (counts,) if isinstance(self.text, WordEncoder) else ()  # others read each sentence alone
+        encoded = (self.text(sentences) if words is None else self.text(words, lengths, *documents)).float()
         image_vectors = self.encode_images(images).float()
         relations = None
         if pairs is not None and self.coherence is not None:
@@ -164,8 +164,8 @@ class JointModel(nn.Module):
 def coherence_module(dim: int, relations: int, layers: int) -> nn.Linear | nn.Sequential:
     """Make the Coherence Aware Module (Alikhani 2021): from two vectors of the joint space to log-odds of relations.
 
-    Layers before the last one have ``dim`` outputs and a ReLU; the paper has one layer, and does not
-    say how large others were.
+    Layers before the last one have ``dim`` outputs and a ReLU; the paper has one layer, and does not say how large its
+    other trials were.
     """
     last = nn.Linear(2 * dim if layers == 1 else dim, relations)
     if layers == 1:
@@ -194,9 +194,8 @@ def make_encoder(side: Literal["text", "image"], recipe: Recipe, inputs: Inputs)
         case TowerSettings():
             return network(getattr(recipe.features, side), dim)
         case RegionSettings():
-            # A concept has the length of the vector of its name.
-            name = recipe.words.word_dim if recipe.words else inputs.text_features
-            name = dim if settings.shared_projection else name
-            return network(features, name if settings.concepts else 0, dim=dim, **options)
+            name_dim = recipe.words.word_dim if recipe.words else inputs.text_features
+            name_dim = dim if settings.shared_projection else name_dim
+            return network(features, name_dim if settings.concepts else 0, dim=dim, **options)
         case _:
             return network(dim=dim, **options)

@@ -22,7 +22,7 @@ import numpy as np
 from iconotext.encoders.stored_model import ABOUT, WEIGHTS
 from iconotext.errors import FeatureError, ShapeError
 from iconotext.features import TextBackbone, cached_text
-from iconotext.features.cached_backbones import keep_texts
+from iconotext.features.cached_backbones import store_texts
 from iconotext.features.minilm import DIM, LAYERS, MiniLM
 from iconotext.features.model_folder import no_such_model, shipped_folder
 from iconotext.networks.int8 import product
@@ -75,7 +75,7 @@ MEANS_KIND = "layer-means"
 """The kind under which the cache stores the means of layers."""
 
 TEXTS = 2048
-"""Texts whose layers are in memory at a time, when only a small result is needed of them."""
+"""Texts whose layers are in memory at a time, when they are needed only to compute log-odds."""
 
 
 class LayerMeans:
@@ -201,7 +201,7 @@ class RelationModel:
         """
         if self._cache is not None:
             logits = self._of_layers(texts, layers.astype(np.float32))
-            keep_texts(self._cache, texts, logits, backbone=self._logits.name, kind=KIND)
+            store_texts(self._cache, texts, logits, backbone=self._logits.name, kind=KIND)
 
     def image_offsets(self, pooled: FloatMatrix) -> FloatMatrix:
         """Compute (M, R), the terms of M images in the log-odds; 0 for a relation without an image term.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iconotext.encoders.backbone_encoder import Inputs
+from iconotext.encoders.encoder import Inputs
 from iconotext.errors import FeatureError, SettingError
 from iconotext.extras import require
 from iconotext.features.model_folder import MODELS, SHIPPED, no_such_model, shipped_folder
@@ -169,7 +169,7 @@ def load_model(folder: Path) -> StoredModel:
         concepts, relations = list[str](about.get("concepts", [])), list[str](about.get("relations", []))
         stored = StoredModel(recipe.name, recipe, inputs, vocabulary, backbones, concepts, relations, weights)
         if any(_in_torch(stored, side) for side in ("text", "image")) or relations:
-            _ = stored.model
+            _ = stored.model  # made here, so that weights that do not fit are reported below
     except (OSError, SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
         raise FeatureError(f"{folder / WEIGHTS}: damaged, or of another recipe: {error}") from error
     return stored
@@ -189,7 +189,7 @@ def read_metrics(folder: Path) -> dict[str, Any]:
 
 
 def _in_torch(stored: StoredModel, side: str) -> bool:
-    """Tell whether a side needs PyTorch."""
+    """Tell whether a side needs PyTorch; ``ValueError`` if it does not and its weights are not those of the recipe."""
     settings = getattr(stored.recipe, side)
     if isinstance(settings, IdentitySettings | TowerSettings):
         shapes: dict[str, tuple[int, ...]] = {}

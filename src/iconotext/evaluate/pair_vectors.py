@@ -17,7 +17,7 @@ from iconotext.types import Document, Image
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from iconotext.encoders.backbone_encoder import Encoder
+    from iconotext.encoders.encoder import Encoder
     from iconotext.types import FloatMatrix
 
 BATCH = 512

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from iconotext.encoders.backbone_encoder import Encoder
     from iconotext.encoders.coherence_relations import Coherence
+    from iconotext.encoders.encoder import Encoder
     from iconotext.evaluate.pair_vectors import PairVectors
 
     Floats = NDArray[np.floating]
@@ -359,7 +359,7 @@ def retrieval_encoder(model: str, corpus: Path, *, image: str | None = None, cac
         model: As for ``load_encoder``.
         image: Another image backbone or file of features; None for the model's own.
     """
-    from iconotext.encoders.encoder import load_encoder
+    from iconotext.encoders.load import load_encoder
 
     if model in ("random", "object-detection"):
         raise SettingError(f"{model} has no vectors to search by; by chance, R@K of a pool of N is K / N")

@@ -265,7 +265,7 @@ PROBE = "A photograph shows what the figure is about."
 """The vector of this sentence shows whether an encoder is the one that the matcher was trained on."""
 
 _SAME = 0.99  # cosine of two vectors of ``PROBE``: far above it for the same encoder, far below for another one
-_TYPICAL_MATCH_MEAN, _TYPICAL_MATCH_SPREAD = 0.2, 0.14  # of that encoder's cosines within a document
+_TYPICAL_MEAN, _TYPICAL_SPREAD = 0.2, 0.14  # of that encoder's (MiniLM's) cosines within a document
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -305,7 +305,7 @@ class Matcher:
         cosines = sentences @ captions.T
         if self.cosine is not None:
             centre, spread = self.cosine
-            cosines = _TYPICAL_MATCH_MEAN + _TYPICAL_MATCH_SPREAD * (cosines - np.float32(centre)) / np.float32(spread)
+            cosines = _TYPICAL_MEAN + _TYPICAL_SPREAD * (cosines - np.float32(centre)) / np.float32(spread)
             return np.asarray(self.scale[0] * cosines, np.float32)
         learned = (sentences @ self.sentences.T) @ (captions @ self.captions.T).T
         return np.asarray(self.scale[0] * cosines + self.scale[1] * learned, np.float32)
@@ -339,8 +339,7 @@ Field = Literal["caption", "alt", "lone"]
 """The caption; the alt text beside a caption; the alt text or file name of an image without a caption."""
 
 _SAMPLE = 256  # sentences of a document that are sampled for mean and spread: 30,000 pairs are enough
-# MiniLM's mean and standard deviation within a document, and the number of pairs of sentences for which they count.
-_TYPICAL_MEAN, _TYPICAL_SPREAD, _TYPICAL_WEIGHT = 0.2, 0.14, 20
+_TYPICAL_WEIGHT = 20  # number of pairs of sentences for which the typical values count
 
 _FILE_LIKE = re.compile(r"^\S*$|\.(jpe?g|png|gif|webp|avif|svg)$|^[\d\W_]*$", re.IGNORECASE)
 

@@ -19,7 +19,7 @@ from iconotext.types import Document, Evidence
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from iconotext.encoders.backbone_encoder import EncodedDocument, Encoder
+    from iconotext.encoders.encoder import EncodedDocument, Encoder
     from iconotext.evidence.caption import Encode
     from iconotext.evidence.cells import Features
     from iconotext.evidence.habit import PlaceEvidence
@@ -174,13 +174,12 @@ def gather_evidence(
     for document, similarity, reading in zip(documents, similarities, readings, strict=True):
         _check(document, similarity, reading)
     image_numbers = [sound_images(document) for document in documents]
-    encoded = list(texts or map(EncodedText, documents))
-    # Text evidence is computed again for a document of which an image has turned out to be broken since.
-    new = [n for n, (text, images) in enumerate(zip(encoded, image_numbers, strict=True)) if text.images != images]
-    stale = [replace(encoded[n], document=documents[n]) for n in new]
-    computed = text_evidence(stale, [readings[n] for n in new], evidence=evidence)
-    for n, text in zip(new, computed, strict=True):
-        encoded[n] = text
+    encoded_texts = list(texts or map(EncodedText, documents))
+    # Text evidence is computed where it is missing, and again where an image has turned out to be broken since.
+    stale = [n for n, images in enumerate(image_numbers) if encoded_texts[n].images != images]
+    without = [replace(encoded_texts[n], document=documents[n]) for n in stale]
+    for n, text in zip(stale, text_evidence(without, [readings[n] for n in stale], evidence=evidence), strict=True):
+        encoded_texts[n] = text
     numbers = [np.array(images, dtype=np.int64) for images in image_numbers]
     sound = [only_images(document, images) for document, images in zip(documents, image_numbers, strict=True)]
     cosines = [
@@ -188,12 +187,12 @@ def gather_evidence(
         for matrix, images in zip(similarities, numbers, strict=True)
     ]
     inputs = [EvidenceInput(reading, cosine) for reading, cosine in zip(readings, cosines, strict=True)]
-    by_kind = {"caption": [text.captions for text in encoded]}
+    by_kind = {"caption": [text.captions for text in encoded_texts]}
     by_kind |= {kind.name: kind.features(sound, inputs) for kind in kinds if kind.name not in COMPUTED_ELSEWHERE}
     features = [{kind: rows[n] for kind, rows in by_kind.items() if rows[n]} for n in range(len(documents))]
     reference = [
         None if text.reference is None else text.reference[:, images]
-        for text, images in zip(encoded, numbers, strict=True)
+        for text, images in zip(encoded_texts, numbers, strict=True)
     ]
     return list(map(DocumentEvidence, documents, sound, numbers, features, reference, cosines))
 

@@ -242,15 +242,13 @@ def headings(documents: Sequence[Document]) -> NDArray[np.bool_]:
     """
     marks: list[bool] = []
     for document in documents:
-        blocks = [None, *(sentence.block for sentence in document.sentences), None]
-        last = len(document.sentences) - 1
-        marks += [
-            _is_title(sentence)
-            if sentence.kind != "paragraph" or _STEP.fullmatch(sentence.text)
-            else (i == 0 or blocks[i] != sentence.block)
-            and (i == last or blocks[i + 2] != sentence.block)
-            and not _ENDS.search(sentence.text)
-            and len(sentence.text.split()) <= _HEADING_WORDS
-            for i, sentence in enumerate(document.sentences)
-        ]
+        blocks = [object(), *(sentence.block for sentence in document.sentences), object()]  # the ends equal no block
+        for sentence, before, after in zip(document.sentences, blocks, blocks[2:], strict=False):
+            alone = before != sentence.block != after
+            marks.append(_is_title(sentence) or (alone and sentence.kind == "paragraph" and _is_short(sentence.text)))
     return np.array(marks, np.bool_)
+
+
+def _is_short(text: str) -> bool:
+    """Return whether a paragraph is short, and without punctuation at its end, like a heading."""
+    return not _ENDS.search(text) and len(text.split()) <= _HEADING_WORDS

@@ -113,22 +113,20 @@ def reference_evidence(document: Document) -> FloatMatrix:
         return places([document]) if document.has_layout else None
 
     labels = [own_labels(image.caption or "") or own_labels(image.alt or "") for image in document.images]
-    anchors: dict[str, list[int]] = {}
-    for j, image in enumerate(document.images):
-        for anchor in image.anchors:
-            anchors.setdefault(anchor, []).append(j)
+    by_anchor: dict[str, list[int]] = {}
+    for anchor, j in ((anchor, j) for j, image in enumerate(document.images) for anchor in image.anchors):
+        by_anchor.setdefault(anchor, []).append(j)
 
     for i, sentence in enumerate(document.sentences):
-        explicit = [j for target in sentence.targets for j in anchors.get(target, ())]
         cited, pointing = _references(sentence.text)
-        for label in cited:
-            explicit.extend(_images_labelled(document, labels, label, i, place))
+        explicit = [j for target in sentence.targets for j in by_anchor.get(target, ())]
+        explicit += [j for label in cited for j in _images_labelled(document, labels, label, i, place)]
         if explicit:  # in a sentence that cites a figure, pointing words say no more
             evidence[i, explicit] = EXPLICIT
         elif pointing is not None and sentence.kind != "caption" and (layout := place()) is not None:
             evidence[i, _pointed(layout, i, pointing)] = VAGUE if pointing.direction == "near" else DIRECTED
         if sentence.kind == "caption":
-            evidence[i, _captioned(document, i)] = 0.0
+            evidence[i, _images_captioned(document, i)] = 0.0
     return evidence
 
 
@@ -166,7 +164,7 @@ def _repeats(labels: list[tuple[Label, ...]], images: list[int]) -> bool:
 
 
 def _pointed(place: Places, sentence: int, pointing: Pointer) -> list[int]:
-    """Return the nearest image on the side that a sentence points to, or all there if it means several; else []."""
+    """Return the nearest image on the side to which a sentence points, or all at that place if it is plural; or []."""
     after = np.where(place.position > sentence, place.position - 1 - sentence, np.iinfo(np.int64).max)
     before = np.where(place.position <= sentence, sentence - place.position, np.iinfo(np.int64).max)
     blocks_after = place.above - place.rank[sentence]
@@ -186,7 +184,8 @@ def _pointed(place: Places, sentence: int, pointing: Pointer) -> list[int]:
     return [int(pick(close, key=lambda j: place.order[j]))]
 
 
-def _captioned(document: Document, sentence: int) -> list[int]:
+def _images_captioned(document: Document, sentence: int) -> list[int]:
+    """Return the numbers of the images whose caption a sentence is, or is a part of."""
     text, block = document.sentences[sentence].text, document.sentences[sentence].block
     return [
         j

@@ -124,7 +124,7 @@ CREATE TABLE IF NOT EXISTS features (
     hash INTEGER NOT NULL,   -- of kind and content
     kind INTEGER NOT NULL,   -- number of its kind
     content BLOB NOT NULL,   -- digest of what was encoded
-    used INTEGER NOT NULL,   -- seconds since 1970, right to a day
+    used INTEGER NOT NULL,   -- seconds since 1970, exact to a day
     layout TEXT NOT NULL,    -- of each array its dtype and its lengths
     checksum INTEGER NOT NULL,
     data BLOB NOT NULL       -- the arrays one after the other, in C order
@@ -169,24 +169,21 @@ class FeatureCache:
 
         def read(connection: sqlite3.Connection) -> None:
             number = self._number(connection, backbone, names)
-            now, worn = int(time.time()), []
-            alike: dict[tuple[str, int], list[tuple[bytes, bytes]]] = {}  # unpacked together, since most rows are alike
-            for start in range(0, len(contents), ROWS) if number is not None else ():
-                batch = contents[start : start + ROWS]
-                rows = connection.execute(
-                    f"{_SELECT}({','.join('?' * len(batch))})", (number, *(_hash(number, content) for content in batch))
-                )
-                for content, layout, checksum, data, row, used in rows:
-                    if zlib.crc32(data) == checksum:  # SQLite does not notice a flipped bit within an array
-                        alike.setdefault((layout, len(data)), []).append((content, data))
-                    if now - used > USED:
-                        worn.append((now, row))
-            for (layout, _), same in alike.items():
-                for (content, _), arrays in zip(same, unpacked(layout, [data for _, data in same]), strict=True):
+            if number is None:
+                return
+            now, used_again = int(time.time()), []
+            by_layout: dict[tuple[str, int], dict[bytes, bytes]] = {}  # most rows are alike, and unpacked together
+            for content, layout, checksum, data, row, used in _entries(connection, number, contents):
+                if zlib.crc32(data) == checksum:  # SQLite does not notice a flipped bit within an array
+                    by_layout.setdefault((layout, len(data)), {})[content] = data
+                if now - used > USED:
+                    used_again.append((now, row))
+            for (layout, _), data_of in by_layout.items():
+                for content, arrays in zip(data_of, unpacked(layout, list(data_of.values())), strict=True):
                     row_of[content] = dict(zip(names, arrays, strict=True))
-            if worn and self._writes:
+            if used_again and self._writes:
                 with connection:
-                    connection.executemany("UPDATE features SET used = ? WHERE id = ?", worn)
+                    connection.executemany("UPDATE features SET used = ? WHERE id = ?", used_again)
 
         if self._reads:
             self._guarded(read, writing=False)
@@ -357,6 +354,14 @@ def removals(
         with connection:
             connection.executemany("DELETE FROM features WHERE id = ?", chosen)
         yield len(chosen)
+
+
+def _entries(connection: sqlite3.Connection, number: int, contents: Sequence[bytes]) -> Iterator[tuple[Any, ...]]:
+    """Yield content, layout, checksum, data, id and time of last use of each stored entry of a kind of arrays."""
+    for start in range(0, len(contents), ROWS):
+        batch = contents[start : start + ROWS]
+        hashes = (_hash(number, content) for content in batch)
+        yield from connection.execute(f"{_SELECT}({','.join('?' * len(batch))})", (number, *hashes))
 
 
 def _hash(number: int, content: bytes) -> int:

@@ -31,6 +31,7 @@ IMAGES = 256
 """Images that are encoded before they are written; about as many are lost when a run is killed."""
 
 TEXTS = 2048
+"""Texts that are looked up, encoded and stored together."""
 
 REGION_ARRAYS = {f"detected/{field.name}": field.name for field in fields(Regions)}
 """Names of the arrays of regions in the cache, each with its attribute of ``Regions``."""
@@ -63,7 +64,7 @@ def cached_text(
     return replace(backbone, encode=encode)
 
 
-def keep_texts(
+def store_texts(
     cache: FeatureCache, texts: Sequence[str], vectors: FloatMatrix, *, backbone: str, kind: str = "text"
 ) -> None:
     """Put vectors of texts into the cache, under the backbone's name and the kind that ``cached_text`` looks up."""

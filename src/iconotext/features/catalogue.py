@@ -1,7 +1,7 @@
 """Encoders of others that are worth fetching: ``HUB_MODELS``, a table that is kept by hand.
 
-It holds what the files of a model do not say: for what it is good, its languages and licence, and the words that its
-makers put before a text. Nobody here has measured these models; sizes follow from the number of weights that the makers
+It holds what the files of a model do not say: what it is good for, its languages and licence, and the words that its
+makers put before a text. The models were not measured here; sizes follow from the number of weights that the makers
 state. Revisions and digests are not in the table: ``hub_files`` notes them when a model is fetched.
 """
 
@@ -21,12 +21,12 @@ class HubModel:
         name: Name on the Hugging Face hub, with the precision of its graphs after a colon.
         compares: What its vectors compare.
         made_from: The model that was exported, as the ``_name_or_path`` of its settings calls it.
-        weights: Millions of numbers.
-        languages: Languages, for a reader.
-        need: For what it is a good choice.
+        weights: Number of weights, in millions.
+        languages: Its languages, in words.
+        need: What it is a good choice for.
         licence: The terms of its makers.
-        language: The only language that it knows; None if there are several.
-        prefix: What its makers put before each of two texts that are compared with each other.
+        language: Code of its only language; None if there are several.
+        prefix: Words that its makers put before each of two texts that are compared with each other.
         pooling: How the vectors of a text's tokens become one; empty if the graph does that.
     """
 
@@ -43,7 +43,7 @@ class HubModel:
 
     @property
     def megabytes(self) -> int:
-        """About how much is fetched, without tokenizer and settings."""
+        """About how many megabytes are fetched, without tokenizer and settings."""
         return round(self.weights * _BYTES[self.name.rpartition(":")[2]])
 
 

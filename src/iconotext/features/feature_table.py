@@ -67,16 +67,18 @@ class FeatureTable:
         features = np.zeros((len(rows), self.dim), np.float32)
         with np.errstate(over="ignore"):  # a float64 beyond float32 becomes infinite, and is refused below
             features[rows >= 0] = self.array[rows[rows >= 0]]
-        good = np.asarray(np.isfinite(features).all(axis=1))
-        features[~good] = 0
-        return features, tuple(
-            f"not in the table of features: {self.path.with_name(ROWS_FILE)} has no image {source!r}"
-            if row < 0
-            else f"features that are not all finite numbers: {self.path}, row {row}, of {source!r}; compute them again"
-            if not finite
-            else None
-            for source, row, finite in zip(sources, rows.tolist(), good.tolist(), strict=True)
-        )
+        finite = np.asarray(np.isfinite(features).all(axis=1))
+        features[~finite] = 0
+        problems: list[str | None] = [None] * len(rows)
+        for number in np.flatnonzero((rows < 0) | ~finite).tolist():
+            name = f"{sources[number]!r}"
+            if rows[number] < 0:
+                problem = f"not in the table of features: {self.path.with_name(ROWS_FILE)} has no image {name}"
+            else:
+                place = f"{self.path}, row {rows[number]}, of {name}"
+                problem = f"features that are not all finite numbers: {place}; compute them again"
+            problems[number] = problem
+        return features, tuple(problems)
 
 
 def load_feature_table(path: Path) -> FeatureTable:
@@ -170,7 +172,7 @@ def copy_feature_table(
         return False
     renamed = renamed or {}
     copied = {renamed.get(name, name): row for name, row in source_rows.items()}
-    target_rows = _rows_kept(source, target, copied, force)
+    target_rows = _rows_of_target(source, target, copied, force)
     if target_rows is None or not (target / TABLE_FILE).is_file():
         with (source / TABLE_FILE).open("rb") as stream, open_atomic(target / TABLE_FILE, force=force) as file:
             shutil.copyfileobj(stream, file, 1 << 20)
@@ -186,7 +188,7 @@ def check_copy(source: Path, target: Path, *, force: bool = False) -> None:
     """Check whether ``copy_feature_table`` would fail, before long work that ends with copying."""
     source_rows = _rows_to_copy(source, target)
     if source_rows is not None:
-        _rows_kept(source, target, source_rows, force)
+        _rows_of_target(source, target, source_rows, force)
 
 
 def _rows_to_copy(source: Path, target: Path) -> dict[str, int] | None:
@@ -199,10 +201,11 @@ def _rows_to_copy(source: Path, target: Path) -> dict[str, int] | None:
     return read_rows(rows)
 
 
-def _rows_kept(source: Path, target: Path, row_of: Mapping[str, int], force: bool) -> dict[str, int] | None:
-    """Return the rows that the target already has of the same table.
+def _rows_of_target(source: Path, target: Path, row_of: Mapping[str, int], force: bool) -> dict[str, int] | None:
+    """Return the rows that the target already has of the same table: empty without one, None if it is to be replaced.
 
-    The result is empty if the target has no table, and None if another table is replaced.
+    Raises:
+        OutputError: The target has another table, and ``force`` is False.
     """
     table, rows = target / TABLE_FILE, target / ROWS_FILE
     with contextlib.suppress(CorpusError):
@@ -221,7 +224,7 @@ def _rows_kept(source: Path, target: Path, row_of: Mapping[str, int], force: boo
 
 
 def _same_bytes(one: Path, other: Path) -> bool:
-    filecmp.clear_cache()  # it takes files of the same size and time for compared
+    filecmp.clear_cache()  # from the cache, a changed file of the same size and time would get the old answer
     try:
         return other.is_file() and filecmp.cmp(one, other, shallow=False)
     except OSError as error:

@@ -62,7 +62,7 @@ def chosen_graphs(name: str, names: Collection[str], precision: str) -> tuple[st
 
     Args:
         name: The model's name, for the error message.
-        precision: Empty for ``FULL``, or for the only one.
+        precision: Empty for the only precision that there is or, among several, for ``FULL``.
     """
     present = graphs_by_precision(names)
     chosen = precision or (FULL if len(present) != 1 else next(iter(present)))

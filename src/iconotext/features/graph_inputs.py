@@ -135,7 +135,11 @@ class Pixels:
 
 
 def _size(value: Any, *, shortest: bool) -> tuple[int, int] | int:
-    """Return a size as settings have it: a number, or an object with ``shortest_edge`` or ``height`` and ``width``."""
+    """Return a size as settings have it: a number, or an object with ``shortest_edge`` or ``height`` and ``width``.
+
+    Args:
+        shortest: Whether a number alone is the shorter side, not both sides.
+    """
     if isinstance(value, Mapping):
         sides = [value["shortest_edge"]] if "shortest_edge" in value else [value["height"], value["width"]]
         if value.keys() - {"shortest_edge", "height", "width"}:

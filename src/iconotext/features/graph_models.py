@@ -188,7 +188,7 @@ def _text_backbone(
             for row, inputs in zip(rows, tokens([texts[row] for row in rows]), strict=True):
                 vectors[row] = model.checked(vector(inputs), dim)
 
-        deque(on_cores(work, range(0, len(texts), CHUNK)), maxlen=0)
+        deque(on_cores(work, range(0, len(texts), CHUNK)), maxlen=0)  # runs it to the end; ``work`` fills ``vectors``
         return unit_rows(vectors)
 
     dim = len(model.checked(vector(tokens(["a"])[0])))

@@ -33,7 +33,8 @@ SIDE = 512
 """Shorter side in pixels to which a picture may be reduced when it is decoded, before the model's own processing."""
 
 MAX_COUNT = 1000
-"""Layers or classes that a model's settings may ask for, if its files have fewer weights; each takes time to make."""
+"""Layers that a model's settings may ask for, since each takes time to make; also labels or classes, unless its files
+have more weights than that."""
 
 SPARE = 2**24
 """Numbers that a model may have in addition to four times those in its files, for buffers and parts that were never
@@ -50,8 +51,8 @@ _AROUND = ("single", "pair", "ids")
 _COUNTED = re.compile(r"(?:^|_)(?:layers?|depths?|blocks?|stages?|groups?|labels|classes|experts)$|^n_layer|_layers_")
 """Names of settings that are numbers of layers or classes."""
 
-_SIDE = re.compile(r"^(?:in_features|out_features|hidden_dim|out_channels|dimension|\w*word_embedding_dimension)$")
-"""Names of settings with the sides of matrices that sentence-transformers allocates before it reads the weights."""
+_WIDTH = re.compile(r"^(?:in_features|out_features|hidden_dim|out_channels|dimension|\w*word_embedding_dimension)$")
+"""Names of settings with the widths of matrices that sentence-transformers allocates before it reads the weights."""
 
 _REPEATED = re.compile(r"\\.|\[(?:\\.|[^\]\\])*+\]|[*+]|\{\d*,\d*\}|[(|)]", re.DOTALL)
 """The parts of a regular expression that decide whether it may try every way to divide a text."""
@@ -60,15 +61,15 @@ _REPEATED = re.compile(r"\\.|\[(?:\\.|[^\]\\])*+\]|[*+]|\{\d*,\d*\}|[(|)]", re.D
 def pretrained(kind: Literal["AutoConfig", "AutoImageProcessor", "AutoTokenizer"], folder: Path) -> Foreign:
     """Load a part of a model with transformers; nothing is downloaded, and no code in the folder is run."""
     check_settings(folder)
-    companion: Foreign = getattr(import_module("transformers"), kind)
-    return companion.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    auto_class: Foreign = getattr(import_module("transformers"), kind)
+    return auto_class.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
 
 
 def pretrained_model(kind: str, folder: Path) -> tuple[Foreign, list[str]]:
     """Load a model of transformers, ready for inference, and the names of weights that its folder lacks."""
-    architecture: Foreign = getattr(import_module("transformers"), kind)
-    check_size(architecture, folder)
-    model, info = architecture.from_pretrained(
+    auto_class: Foreign = getattr(import_module("transformers"), kind)
+    check_size(auto_class, folder)
+    model, info = auto_class.from_pretrained(
         folder,
         local_files_only=True,
         trust_remote_code=False,
@@ -87,7 +88,7 @@ def check_weights(name: str, missing: list[str]) -> None:
 
 
 def check_settings(folder: Path) -> None:
-    """Raise ``FeatureError`` if a library that follows the settings of a folder would go astray.
+    """Raise ``FeatureError`` if the settings of a folder would make a library exhaust memory or time.
 
     The settings must be JSON, and must not ask for an endless number of layers, classes or characters, nor for files
     elsewhere.
@@ -114,7 +115,7 @@ def is_of_transformers(folder: Path) -> bool:
     return isinstance(settings, dict) and "model_type" in settings
 
 
-def check_size(architecture: Foreign, folder: Path) -> None:
+def check_size(auto_class: Foreign, folder: Path) -> None:
     """Raise ``FeatureError`` if a model has far more numbers than its files; no memory is allocated for them."""
     import torch
 
@@ -122,7 +123,7 @@ def check_size(architecture: Foreign, folder: Path) -> None:
     if not stored:
         return  # without weights it is refused when it is loaded
     with torch.device("meta"):
-        model = architecture.from_config(pretrained("AutoConfig", folder), trust_remote_code=False)
+        model = auto_class.from_config(pretrained("AutoConfig", folder), trust_remote_code=False)
     _check_fits(sum(tensor.numel() for tensor in (*model.parameters(), *model.buffers())), stored, folder)
 
 
@@ -153,18 +154,18 @@ def _check_fits(needed: int, stored: int, where: Path) -> None:
 
 
 def _check_counts(settings: Any, file: Path) -> None:
-    stored, sides = _stored_numbers(file.parent), []
+    stored, widths = _stored_numbers(file.parent), []
     for name, value in _integers(settings):
         most = max(MAX_COUNT, stored) if name.endswith(("labels", "classes")) else MAX_COUNT
         if _COUNTED.search(name) and value > most:
             raise FeatureError(f"{file}: {name} is {value:,}, more than a model can have: fetch the model again")
-        if _SIDE.search(name):
-            sides.append(value)
-    _check_fits(math.prod(sorted(sides)[-2:]), stored, file)
+        if _WIDTH.search(name):
+            widths.append(value)
+    _check_fits(math.prod(sorted(widths)[-2:]), stored, file)  # the largest matrix that they allow
 
 
 def _integers(settings: Any) -> Iterator[tuple[str, int]]:
-    """Yield the integers in settings, each with its name; the integers of a list are added up."""
+    """Yield the integers in settings, each with its name; those of a list, such as layers by stage, are added up."""
     left = [("", settings)]
     while left:
         name, value = left.pop()
@@ -200,7 +201,10 @@ def _check_tokenizer(settings: Any, file: Path) -> None:
 def _growth(part: dict[str, Any]) -> int:
     """Return the factor by which a part of a tokenizer may make a text of one character or more longer."""
     pattern = part.get("pattern")
-    inserted = str(part.get("prepend", part.get("content", "") if part.get("type") == "Replace" else ""))
+    if "prepend" in part:
+        inserted = str(part["prepend"])
+    else:
+        inserted = str(part.get("content", "")) if part.get("type") == "Replace" else ""
     replaced = str(pattern.get("String", "")) if isinstance(pattern, dict) else ""
     return max(1, len(inserted) // max(1, len(replaced)) + ("prepend" in part))
 
@@ -222,22 +226,23 @@ def may_try_every_way(expression: str) -> bool:
 
     Matching such an expression may take exponential time.
     """
-    groups: list[bool] = []
-    closed = False  # whether a group with a repetition or alternatives has just ended
-    end = -1
+    open_groups: list[bool] = []  # whether each contains a repetition or alternatives
+    end = -1  # of the last group, if it contained one
     for match in _REPEATED.finditer(expression):
         sign = match[0]
         if sign == "(":
-            groups.append(False)
-        elif sign == ")":
-            closed, end = (groups.pop() if groups else False), match.end()
-            if groups and closed:
-                groups[-1] = True
-        elif sign == "|" or sign[0] in "*+{":
-            if sign != "|" and closed and match.start() == end:
+            open_groups.append(False)
+            continue
+        if sign == ")":
+            varies = bool(open_groups) and open_groups.pop()
+            end = match.end() if varies else -1
+        else:
+            repeats = sign[0] in "*+{"
+            if repeats and match.start() == end:
                 return True
-            if groups:
-                groups[-1] = True
+            varies = repeats or sign == "|"
+        if varies and open_groups:
+            open_groups[-1] = True
     return False
 
 

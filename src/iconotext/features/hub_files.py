@@ -92,23 +92,27 @@ def cached_folder(name: str) -> Path | None:
         return None
     place = place_of(name)
     lock = read_lock(place)
-    try:
-        revision = lock.revision if lock else (place / "refs" / "main").read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError):
-        return None
-    snapshot = place / "snapshots" / revision
-    if not revision or not snapshot.is_dir():
-        return None
-    if lock:
+    snapshot = _snapshot(place, lock)
+    if lock and snapshot:
         _check_files(snapshot, tuple(lock.files.items()))
     return snapshot
 
 
+def _snapshot(place: Path, lock: Lock | None) -> Path | None:
+    """Return the folder with a model's files: of the pinned commit, else of the latest; None if there is none."""
+    try:
+        revision = lock.revision if lock else (place / "refs" / "main").read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+    folder = place / "snapshots" / revision
+    return folder if revision and folder.is_dir() else None
+
+
 def fetch(name: str, precision: str = "", revision: str | None = None) -> Path | None:
-    """Fetch a model, unless it is here, and return its folder; None if the hub has no such model.
+    """Fetch a model, unless the cache has it, and return its folder; None if the hub has no such model.
 
     Args:
-        precision: Of its ONNX graphs, see ``chosen_graphs``.
+        precision: Precision of its ONNX graphs, see ``chosen_graphs``.
         revision: A commit, branch or tag to pin instead of the pinned one; "main" for the newest.
 
     Raises:
@@ -170,16 +174,14 @@ def cached_models() -> list[CachedModel]:
     for place in sorted(place_of("x").parent.glob("models--*")):
         name = place.name.removeprefix("models--").replace("--", "/", 1)
         lock = read_lock(place)
-        refs = place / "refs" / "main"
-        revision = lock.revision if lock else refs.read_text(encoding="utf-8").strip() if refs.is_file() else ""
-        folder = place / "snapshots" / revision
-        if not revision or not folder.is_dir():
+        folder = _snapshot(place, lock)
+        if folder is None:
             continue
         paths = [path for path in folder.rglob("*") if path.is_file()]
         precisions = tuple(graphs_by_precision([path.relative_to(folder).as_posix() for path in paths]))
         if precisions or any(path.suffix == ".safetensors" for path in paths):
             size = sum(path.stat().st_size for path in paths)
-            listed.append(CachedModel(name, revision, size, precisions, lock is not None))
+            listed.append(CachedModel(name, folder.name, size, precisions, lock is not None))
     return listed
 
 
@@ -227,7 +229,7 @@ def _is_whole(folder: Path, precision: str) -> bool:
     return (precision or FULL) in present or (not precision and len(present) == 1)
 
 
-@cache  # a model is loaded by parts
+@cache  # once, though a model is loaded by parts
 def _check_files(folder: Path, files: tuple[tuple[str, str], ...]) -> None:
     for file, noted in files:
         if not (folder / file).is_file() or file_digest(folder / file).hex() != noted:

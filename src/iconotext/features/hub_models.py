@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 TEXTS = 64
-"""Texts in a batch."""
+"""Texts in a batch; for models of sentence-transformers also pictures."""
 
 _FIXED_LENGTH = frozenset({"siglip", "siglip2"})
 """Model types whose text side was trained on texts padded to full length, without masking the padding."""
@@ -331,7 +331,7 @@ def _vectors(model: SentenceTransformer, dim: int, inputs: Sequence[Any]) -> Flo
     if not inputs:
         return np.zeros((0, dim), np.float32)
     vectors = model.encode(
-        list(inputs), batch_size=64, show_progress_bar=False, convert_to_numpy=True, normalize_embeddings=True
+        list(inputs), batch_size=TEXTS, show_progress_bar=False, convert_to_numpy=True, normalize_embeddings=True
     )
     return np.asarray(vectors, np.float32)
 

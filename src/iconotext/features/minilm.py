@@ -78,7 +78,8 @@ class MiniLM:
             if layers is not None:
                 layers[numbers] = means
 
-        deque(on_cores(work, token_batches([len(encoding) for encoding in encodings]), cores=cores), maxlen=0)
+        batches = token_batches([len(encoding) for encoding in encodings])
+        deque(on_cores(work, batches, cores=cores), maxlen=0)  # runs it to the end; ``work`` fills the arrays
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         return np.asarray(vectors / np.maximum(lengths, 1e-12), np.float32)
 

@@ -147,11 +147,11 @@ def _line(image: Pillow.Image, corners: Any, sides: Any, recogniser: Any) -> Tex
     straight = image.transform((width, height), Pillow.Transform.QUAD, outline, Pillow.Resampling.BICUBIC)
     turns = (Pillow.Transpose.ROTATE_270, Pillow.Transpose.ROTATE_90) if height >= _UPRIGHT * width else ()
     tried = [recogniser(_bgr(turned)) for turned in map(straight.transpose, turns)] or [recogniser(_bgr(straight))]
-    read = max(tried, key=lambda reading: reading.scores[0])
+    best = max(tried, key=lambda reading: reading.scores[0])
     size = np.array(image.size)
     box = np.clip(np.concatenate([corners.min(axis=0) / size, corners.max(axis=0) / size]), 0, 1)
     left, top, right, bottom = (round(float(edge), 4) for edge in box)
-    return TextLine(" ".join(read.txts[0].split()), round(float(read.scores[0]), 3), (left, top, right, bottom))
+    return TextLine(" ".join(best.txts[0].split()), round(float(best.scores[0]), 3), (left, top, right, bottom))
 
 
 def _bgr(image: Pillow.Image) -> Any:

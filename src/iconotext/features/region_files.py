@@ -355,7 +355,10 @@ class RegionFiles:
                 yield image, row
 
     def _probe(self) -> int:
-        """Return the length of a feature vector, from the first image with a region; logs which arrays are not read."""
+        """Return the length of a feature vector, from the first image with a region.
+
+        Without concepts there, ``concepts`` becomes None; arrays that are not read are logged.
+        """
         for table in self._tables:
             for image, stored in zip(table.ids, table.read(list(table.ids)), strict=True):
                 row = region_row(stored, self.concepts, f"{table.path}, image {image}")

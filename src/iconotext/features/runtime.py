@@ -102,7 +102,7 @@ def open_graph(path: Path, advice: str = "install iconotext again") -> Graph:
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.enable_cpu_mem_arena = False  # it would keep the memory of the largest batch, for each thread
-    options.log_severity_level = 3
+    options.log_severity_level = 3  # errors only
     try:
         session = onnxruntime.InferenceSession(os.fspath(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's errors have no common base class

@@ -61,7 +61,7 @@ class Vocabulary:
 
 
 def most_frequent(counts: Mapping[str, int], *, max_words: int, besides: Sequence[str] = ()) -> Vocabulary:
-    """Make a vocabulary of the ``max_words`` most frequent words; ties are broken in alphabetical order."""
+    """Make a vocabulary of the ``max_words`` most frequent words (ties: alphabetical) and all words of ``besides``."""
     frequent = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:max_words]
     more = (word for text in besides for word in words_of(text))
     return Vocabulary(list(dict.fromkeys([UNKNOWN, *(word for word, _ in frequent), *more])))

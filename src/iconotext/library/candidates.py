@@ -27,7 +27,7 @@ from iconotext.system.object_store import lasting
 from iconotext.system.threads import thread_pool
 
 if TYPE_CHECKING:
-    from iconotext.encoders.backbone_encoder import Encoder
+    from iconotext.encoders.encoder import Encoder
     from iconotext.types import FloatMatrix
 
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")

@@ -21,7 +21,7 @@ from iconotext.library.settings import Background, IndexSettings
 from iconotext.library.store import TOP, Library
 
 if TYPE_CHECKING:
-    from iconotext.encoders.backbone_encoder import Encoder
+    from iconotext.encoders.encoder import Encoder
     from iconotext.types import FloatMatrix
 
 

@@ -28,7 +28,7 @@ from iconotext.recipe.toml import make_settings
 from iconotext.types import Document, Image, LinkedDocument
 
 if TYPE_CHECKING:
-    from iconotext.encoders.backbone_encoder import Encoder
+    from iconotext.encoders.encoder import Encoder
     from iconotext.encoders.relation_model import RelationModel
     from iconotext.features import FeatureCache
     from iconotext.features.backbone import ImageBackbone
@@ -158,7 +158,7 @@ def default_pooled(encoder: Encoder, cache: FeatureCache | None = None) -> Image
 
 def library_encoder(model: str, *, cache: bool = True) -> Encoder:
     """Load the encoder for building or searching a library; ``FeatureError`` if it cannot encode new images."""
-    from iconotext.encoders.encoder import load_encoder
+    from iconotext.encoders.load import load_encoder
     from iconotext.features.model_folder import name_and_precision
 
     folder = Path(name_and_precision(model)[0])

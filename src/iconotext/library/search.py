@@ -32,7 +32,7 @@ from iconotext.system.object_store import is_remote
 from iconotext.types import LinkedSentence, Member
 
 if TYPE_CHECKING:
-    from iconotext.encoders.backbone_encoder import Encoder
+    from iconotext.encoders.encoder import Encoder
     from iconotext.encoders.relation_model import RelationModel
     from iconotext.types import FloatMatrix
 

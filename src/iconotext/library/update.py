@@ -56,7 +56,7 @@ from iconotext.system.threads import in_threads
 from iconotext.types import Image
 
 if TYPE_CHECKING:
-    from iconotext.encoders.backbone_encoder import Encoder
+    from iconotext.encoders.encoder import Encoder
     from iconotext.encoders.relation_model import RelationModel
     from iconotext.library.models import Link, Options
 

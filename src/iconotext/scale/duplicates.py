@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 DUPLICATES = "_duplicates.parquet"
 """Table in the folder of hashes: pictures that look like an earlier one."""
 
-LOOKED_AT = 224
+SIDE = 224
 """Side in pixels to which a picture is scaled before hashing: 32 x 32 points, each the mean of 7 x 7 pixels."""
 
 ROWS = 50_000
@@ -108,24 +108,25 @@ def write_duplicates(output: str, manifests: Sequence[Manifest], distance: int) 
     with TemporaryDirectory(prefix="iconotext-") as folder, target(joined(output, DUPLICATES)) as path:
         counts = []
         with (Path(folder) / "hashes").open("wb") as raw:
-            for source in manifests:
-                hashes = _table(output, source, ["hash"])["hash"].to_numpy()
+            for manifest in manifests:
+                hashes = _table(output, manifest, ["hash"])["hash"].to_numpy()
                 counts.append(len(hashes))
                 hashes.astype(np.uint64).tofile(raw)
         begins = np.cumsum([0, *counts])
         partner = _partners(Path(folder), int(begins[-1]), distance)
         with open_atomic(path, force=True) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
-            for source, begin, end in zip(manifests, begins, begins[1:], strict=False):
-                # The partner of the first of two pictures is the second one, which is later: it stays.
-                first = np.asarray(partner[begin:end])
-                rows = np.flatnonzero((first >= 0) & (first < np.arange(begin, end)))
+            for manifest, begin, end in zip(manifests, begins, begins[1:], strict=False):
+                # The first picture of a group has a later one as its partner, and is no duplicate.
+                partners = np.asarray(partner[begin:end])
+                rows = np.flatnonzero((partners >= 0) & (partners < np.arange(begin, end)))
                 if not len(rows):
                     continue
                 count += len(rows)
-                chosen = _table(output, source, ["document", "image"]).take(pa.array(rows))
-                of = np.searchsorted(begins, first[rows], side="right") - 1
-                columns = [pa.array([source.shard] * len(rows)), chosen["document"], chosen["image"]]
-                columns += [pa.array([names[n] for n in of]), pa.array(first[rows] - begins[of])]
+                chosen = _table(output, manifest, ["document", "image"]).take(pa.array(rows))
+                earlier = partners[rows]
+                shards = np.searchsorted(begins, earlier, side="right") - 1
+                columns = [pa.array([manifest.shard] * len(rows)), chosen["document"], chosen["image"]]
+                columns += [pa.array([names[n] for n in shards]), pa.array(earlier - begins[shards])]
                 writer.write_table(pa.table(columns, schema=schema), row_group_size=ROWS)
     return count
 
@@ -150,8 +151,8 @@ def _table(output: str, manifest: Manifest, columns: list[str]) -> Any:
 
 def hash_of(file: Path | bytes) -> int:
     """The hash of a picture, nearly independent of its size; ``ImageError`` if it cannot be decoded."""
-    picture = decode(file, at_least=LOOKED_AT)
-    return perceptual_hash(picture.resize((LOOKED_AT, LOOKED_AT), Resampling.BILINEAR))
+    picture = decode(file, at_least=SIDE)
+    return perceptual_hash(picture.resize((SIDE, SIDE), Resampling.BILINEAR))
 
 
 def _hashed(documents: Iterable[Document], counts: Counts) -> Iterator[tuple[str, int, int]]:

@@ -117,14 +117,11 @@ def worked(items: Iterable[Item], engine: Engine[Item], *, tries: int) -> Iterat
     Raises:
         IconotextError: The work raised an error that every item would meet, or workers die as they start.
     """
-    to_do, again = iter(items), deque[Item]()
-    begun = Counter[Item]()
+    new, again = iter(items), deque[Item]()
+    begun = Counter[Item]()  # tries of each unfinished item
     submitted = unready = 0
     while True:
-        while submitted < engine.room():
-            item = again.popleft() if again else next(to_do, None)
-            if item is None:
-                break
+        while submitted < engine.room() and (item := again.popleft() if again else next(new, None)) is not None:
             begun[item] += 1
             submitted += 1
             engine.give(item)
@@ -134,15 +131,12 @@ def worked(items: Iterable[Item], engine: Engine[Item], *, tries: int) -> Iterat
             submitted -= 1
             if outcome == "error":
                 raise value
+            unready = unready + 1 if outcome == "unready" else 0  # deaths at the start, one after the other
+            if unready > tries:
+                raise IconotextError(f"the processes that link shards die as they start: {value}")
             if outcome == "unready":
-                unready += 1
-                if unready > tries:
-                    raise IconotextError(f"the processes that link shards die as they start: {value}")
                 begun[item] -= 1  # the worker died before it began the item, so this was no try
-                again.append(item)
-                continue
-            unready = 0
-            if outcome == "failed" and begun[item] < tries:
+            if outcome == "unready" or (outcome == "failed" and begun[item] < tries):
                 again.append(item)
                 continue
             del begun[item]

@@ -83,7 +83,7 @@ class OnRay(Generic[Item]):
                 raise
         self._ray, self._workers = ray, workers
         self._tasks: dict[Any, Item] = {}
-        self._any = False  # whether any task has finished
+        self._any_finished = False
         # Tasks, not actors: Ray keeps processes by itself, and waiting tasks are what an autoscaler looks at. Ray must
         # not retry, since it would not count a shard that kills its process; ``worked`` does.
         task = ray.remote(num_cpus=1, max_retries=0)(_answered)
@@ -106,12 +106,12 @@ class OnRay(Generic[Item]):
             item = self._tasks.pop(task)
             try:
                 outcome, value = self._ray.get(task)
-                self._any = True
+                self._any_finished = True
             except errors.RayTaskError as error:  # the work could not be prepared
                 outcome, value = "error", IconotextError(f"a machine of the cluster cannot do the work: {error.cause}")
             except errors.RayError as error:  # of its long message, the first line names the cause
                 value = f"its process was lost ({str(error).strip().splitlines()[0].rstrip('.')})"
-                outcome = "failed" if self._any or self._can_begin() else "unready"
+                outcome = "failed" if self._any_finished or self._can_begin() else "unready"
             yield item, outcome, value
 
     def _can_begin(self) -> bool:

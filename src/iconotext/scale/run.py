@@ -105,8 +105,8 @@ def run_shards(
             raise OutputError(f"{output}: lies in {address}, so results would be taken for shards: name another folder")
     shards = find_shards(addresses)
     # In a store, two runs would only write the same bytes twice.
-    alone = nullcontext() if is_remote(output) else locked(Path(output) / LOCK, BUSY)
-    with alone:
+    lock = nullcontext() if is_remote(output) else locked(Path(output) / LOCK, BUSY)
+    with lock:
         begin(output, setup)
         # Manifests are read several at a time where each is a request to a store.
         threads = MANIFESTS_AT_ONCE if is_remote(output) else 1

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from iconotext.corpus.store import read_corpus
-from iconotext.encoders.encoder import load_encoder
+from iconotext.encoders.load import load_encoder
 from iconotext.evaluate.results import Scored, compare, evaluate
 from iconotext.linker import Linker, LinkSettings
 from iconotext.plain_text import percent, readable, shortened

@@ -17,7 +17,7 @@ import numpy as np
 
 from iconotext.corpus.convert import region_path, table_path
 from iconotext.decide.combine import weigh_evidence
-from iconotext.encoders.encoder import DEFAULT_TEXT
+from iconotext.encoders.load import DEFAULT_TEXT
 from iconotext.errors import FeatureError, ImageError
 from iconotext.evidence.caption import Reading
 from iconotext.evidence.language import is_foreign, no_meaning

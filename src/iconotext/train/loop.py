@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.optim import AdamW
 
-from iconotext.encoders.backbone_encoder import Inputs
+from iconotext.encoders.encoder import Inputs
 from iconotext.encoders.joint_model import JointModel
 from iconotext.encoders.stored_model import CARD, METRICS, VOCABULARY, init_folder, load_model, save_model
 from iconotext.errors import SettingError, TrainingError

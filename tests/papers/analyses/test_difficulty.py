@@ -6,7 +6,7 @@ from scipy.stats import f as f_distribution
 from sklearn.decomposition import PCA
 
 from iconotext import Document, Image, Sentence
-from iconotext.encoders.backbone_encoder import untrained_encoder
+from iconotext.encoders.encoder import untrained_encoder
 from iconotext.errors import CorpusError, SettingError, ShapeError
 from iconotext.evaluate import Evaluation
 from iconotext.features import ImageFeatures

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iconotext import Document, Image, Sentence
-from iconotext.encoders.backbone_encoder import untrained_encoder
+from iconotext.encoders.encoder import untrained_encoder
 from iconotext.errors import FeatureError, SettingError
 from iconotext.features import ImageFeatures
 from iconotext.features.word_vectors import mean_words

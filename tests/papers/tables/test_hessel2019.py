@@ -9,8 +9,8 @@ import pytest
 from PIL import Image
 
 from iconotext.corpus.store import read_corpus
-from iconotext.encoders.backbone_encoder import untrained_encoder
-from iconotext.encoders.encoder import load_encoder
+from iconotext.encoders.encoder import untrained_encoder
+from iconotext.encoders.load import load_encoder
 from iconotext.errors import CorpusError, FeatureError, OutputError, SettingError
 from iconotext.evaluate.results import read_results, score_document
 from iconotext.features.backbone import ImageFeatures
@@ -228,7 +228,7 @@ def test_object_detection_has_both_choices_of_k(corpus, tmp_path, in_process, mo
         encoder = untrained_encoder("bridge", text_backbone(Text()), image_backbone(Image()))
         return replace(encoder, image_source=replace(encoder.image_source, from_file=True))  # no file is there
 
-    monkeypatch.setattr("iconotext.encoders.encoder.load_bridge", load)
+    monkeypatch.setattr("iconotext.encoders.load.load_bridge", load)
     only = ["object-detection", "random"]
     done = reproduce("2", corpus, tmp_path, watch=Seen(), overrides=SMALL, only=only)
     names = [row["row"] for row in done.results["rows"]]
@@ -248,7 +248,7 @@ def test_other_features_for_object_detection(corpus, tmp_path, monkeypatch):
         asked.append((image, text))
         raise FeatureError("a has no classifier")
 
-    monkeypatch.setattr("iconotext.encoders.encoder.load_bridge", load)
+    monkeypatch.setattr("iconotext.encoders.load.load_bridge", load)
     recipe = table_rows("2", ["features.text=t", "text.kind=projection", "features.image=a"])[-1].recipe
     assert score_object_detection(corpus, recipe, tmp_path, print) == "a has no classifier"
     assert asked == [("a", "t")]
@@ -262,7 +262,7 @@ def test_object_detection_with_word_vectors_that_are_learned_from_the_corpus(cor
         asked.append(load_word_vectors(word_vectors, ["thing1", "unheard"], dim=word_dim))
         raise FeatureError("enough")
 
-    monkeypatch.setattr("iconotext.encoders.encoder.load_bridge", load)
+    monkeypatch.setattr("iconotext.encoders.load.load_bridge", load)
     overrides = [*SMALL, "text.word_vectors=word2vec"]
     reproduce("2", corpus, tmp_path, watch=Seen(), overrides=overrides, only=["object-detection", "random"])
     ((vectors, found),) = asked

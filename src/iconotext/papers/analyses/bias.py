@@ -243,8 +243,8 @@ def corpus_bias(
     Returns:
         The bias, and how many documents were left out because none of their images can be read.
     """
-    from iconotext.encoders.encoder import DEFAULT_IMAGE
     from iconotext.encoders.image_source import image_source
+    from iconotext.encoders.load import DEFAULT_IMAGE
     from iconotext.features import FeatureCache
 
     chosen = some_linked(documents, settings.documents, seed=settings.seed)

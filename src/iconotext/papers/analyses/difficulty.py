@@ -33,7 +33,7 @@ from iconotext.plain_text import counted, percent
 from iconotext.report.tables import Bold, Grid
 
 if TYPE_CHECKING:
-    from iconotext.encoders.backbone_encoder import Encoder
+    from iconotext.encoders.encoder import Encoder
     from iconotext.types import Document, FloatMatrix
 
     Floats = NDArray[np.floating]
@@ -440,7 +440,7 @@ def corpus_difficulty(
         The result, and the ids of documents that were left out because none of their images can be read.
     """
     from iconotext.corpus.store import read_corpus
-    from iconotext.encoders.encoder import load_bridge
+    from iconotext.encoders.load import load_bridge
 
     encoder = load_bridge(
         **settings.model_dump(exclude={"dimensions"}),

@@ -19,7 +19,7 @@ from iconotext.evaluate.results import DocumentScores, Evaluation, score_documen
 from iconotext.evaluate.statistics import RESAMPLINGS
 
 if TYPE_CHECKING:
-    from iconotext.encoders.backbone_encoder import Encoder
+    from iconotext.encoders.encoder import Encoder
     from iconotext.types import Document, FloatMatrix
 
 LARGEST_K = 20

@@ -23,8 +23,8 @@ from iconotext.report.page import filled
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from iconotext.encoders.backbone_encoder import Encoder
     from iconotext.encoders.coherence_relations import Refinement
+    from iconotext.encoders.encoder import Encoder
     from iconotext.evaluate.pair_vectors import PairVectors
     from iconotext.evaluate.retrieval import Score
     from iconotext.papers.analyses.examples import WordWeight

@@ -82,7 +82,7 @@ def score_object_detection(
 ) -> str | None:
     """Score object detection on the test documents, unless its scores exist; returns the reason if it cannot."""
     from iconotext.corpus.store import read_corpus
-    from iconotext.encoders.encoder import load_bridge
+    from iconotext.encoders.load import load_bridge
     from iconotext.papers.analyses.object_detection import evaluate_object_detection
 
     path = results_path(folder, DETECTION)

@@ -1,8 +1,8 @@
-"""Explanations of links: the words and image regions that carry the similarity of sentence and picture.
+"""The words and image regions that carry the similarity of sentence and picture: the explanation of a link.
 
 Each part is left out in turn; its weight is how far the similarity falls (leave one out, or occlusion: Zeiler and
 Fergus 2014 for pictures, Li, Monroe and Jurafsky 2016 for words). This works for every model, and the weights have the
-unit of the similarity. Only the picture evidence of a link is explained, not caption, layout or reference evidence.
+unit of the similarity. Only the picture evidence of a link is explained, not the other kinds of evidence.
 
 Regions that are objects are left out one by one. Cells of a grid are left out in squares: leaving out one cell of 36
 changes little, since its neighbours show most of the same.
@@ -24,14 +24,14 @@ from iconotext.types import Explanation, Link, LinkedDocument
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from iconotext.encoders.backbone_encoder import EncodedDocument
+    from iconotext.encoders.encoder import EncodedDocument
     from iconotext.types import FloatMatrix
 
 MOST_WORDS = 128
 """Number of words of a sentence that are left out in turn; text encoders do not read much further."""
 
-BATCH_TEXTS = 1024
-"""Number of texts that are encoded together: sentences without a word."""
+TRIAL_TEXTS = 1024
+"""Number of texts that are encoded together: sentences, each whole and without each of its words."""
 
 WINDOW = 2
 """Side, in grid cells, of the square that is left out; it moves by one cell. The cells found with 2 carry as much of
@@ -56,7 +56,7 @@ class Coverable:
 
 
 def explained(linked: LinkedDocument, encoded: EncodedDocument) -> LinkedDocument:
-    """Add an explanation to each link; None if its image was not encoded."""
+    """Add an explanation to each link; links whose image was not encoded get none."""
     vectors = dict(zip(encoded.image_features.numbers, encoded.images(), strict=True))
     explainable = [link for link in linked.links if link.image in vectors]
 
@@ -77,7 +77,7 @@ def trials(boxes: FloatMatrix, *, window: int = WINDOW) -> NDArray[np.bool_]:
     """Return (T, R) bool: which of R regions are left out together in each trial; never all of them.
 
     Args:
-        window: Side of the square that is left out if the regions are the cells of a grid: 1 to ``GRID`` cells.
+        window: Side of the square that is left out if the regions are the cells of a grid: 1 to ``GRID`` - 1 cells.
     """
     grid, count = grid_boxes(), len(boxes)
     if boxes.shape == grid.shape and np.allclose(boxes, grid):
@@ -101,7 +101,7 @@ def explain_links(
 ) -> list[Explanation]:
     """Explain the links of one document.
 
-    The trials of an image serve all its links, and so do those of a sentence. At most one image, ``BATCH_TEXTS`` texts
+    The trials of an image serve all its links, and so do those of a sentence. At most one image, ``TRIAL_TEXTS`` texts
     or the trials of one sentence are encoded at a time.
 
     Args:
@@ -120,14 +120,12 @@ def explain_links(
             words[n] = [(*span, float(fall)) for span, fall in zip(spans, scores[0] - scores[1:], strict=True)]
     regions: dict[int, list[tuple[float, float, float, float, float]]] = {}
     for image, numbers in sorted(by_image.items()):
-        picture = coverable(image)
-        weights = _region_weights(picture, np.stack([vectors[links[n].sentence] for n in numbers])) if picture else None
-        for row, n in enumerate(numbers):
-            regions[n] = []
-            if picture is not None and weights is not None:
-                boxes = picture.boxes.tolist()
-                regions[n] = [(*box, float(w)) for box, w in zip(boxes, weights[row], strict=True)]
-    return [Explanation(tuple(words[n]), tuple(regions[n])) for n in range(len(links))]
+        if (picture := coverable(image)) is None:
+            continue
+        weights = _region_weights(picture, np.stack([vectors[links[n].sentence] for n in numbers]))
+        for n, weights_of_link in zip(numbers, weights.tolist(), strict=True):
+            regions[n] = [(*box, w) for box, w in zip(picture.boxes.tolist(), weights_of_link, strict=True)]
+    return [Explanation(tuple(words[n]), tuple(regions.get(n, ()))) for n in range(len(links))]
 
 
 def _region_weights(picture: Coverable, sentences: FloatMatrix) -> FloatMatrix:
@@ -153,11 +151,11 @@ def _word_trials(
 
 
 def _batches(sizes: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
-    """Group items into batches of a total size of at most ``BATCH_TEXTS``, or of one item."""
+    """Group items into batches of a total size of at most ``TRIAL_TEXTS``, or of one item."""
     batch: list[int] = []
     total = 0
     for item, size in sizes:
-        if batch and total + size > BATCH_TEXTS:
+        if batch and total + size > TRIAL_TEXTS:
             yield batch
             batch, total = [], 0
         batch.append(item)

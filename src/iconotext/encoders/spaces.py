@@ -40,14 +40,15 @@ class Space(Protocol):
         """Length of a vector."""
 
     def sentences(
-        self, vectors: FloatMatrix, among: FloatMatrix | None = None, places: Sequence[int] | None = None
+        self, features: FloatMatrix, among: FloatMatrix | None = None, places: Sequence[int] | None = None
     ) -> FloatMatrix:
         """Return the vectors of n texts.
 
         Args:
-            vectors: (n, features) of the texts.
+            features: (n, features) of the texts.
             among: (S, features) of all sentences of their document; None for texts alone.
-            places: (n,) number of the sentence that each text replaces; None if the texts are all the sentences.
+            places: (n,) for each text, the number of the sentence that it stands in for; None if the texts are the
+                document's own sentences.
 
         Returns:
             (n, dim) float32.
@@ -78,10 +79,10 @@ class SharedSpace:
     dim: int
 
     def sentences(
-        self, vectors: FloatMatrix, among: FloatMatrix | None = None, places: Sequence[int] | None = None
+        self, features: FloatMatrix, among: FloatMatrix | None = None, places: Sequence[int] | None = None
     ) -> FloatMatrix:
         """See ``Space``."""
-        return vectors
+        return features
 
     def images(self, features: ImageFeatures, among: ImageFeatures | None = None) -> FloatMatrix:
         """See ``Space``."""
@@ -106,10 +107,10 @@ class MixedSpace:
         return self.first.dim + self.second.dim
 
     def sentences(
-        self, vectors: FloatMatrix, among: FloatMatrix | None = None, places: Sequence[int] | None = None
+        self, features: FloatMatrix, among: FloatMatrix | None = None, places: Sequence[int] | None = None
     ) -> FloatMatrix:
         """See ``Space``."""
-        return self._beside(*(space.sentences(vectors, among, places) for space in (self.first, self.second)))
+        return self._beside(*(space.sentences(features, among, places) for space in (self.first, self.second)))
 
     def images(self, features: ImageFeatures, among: ImageFeatures | None = None) -> FloatMatrix:
         """See ``Space``."""
@@ -157,13 +158,14 @@ class JointSpace:
         return self.stored.recipe.dim
 
     def sentences(
-        self, vectors: FloatMatrix, among: FloatMatrix | None = None, places: Sequence[int] | None = None
+        self, features: FloatMatrix, among: FloatMatrix | None = None, places: Sequence[int] | None = None
     ) -> FloatMatrix:
         """Return the vectors of n texts; in a document, minus the share ``recipe.linking.centre`` of the mean."""
-        joint = self._sentences(vectors, among, places)
+        joint = self._sentences(features, among, places)
         if among is None:
             return joint
-        return joint - self._common(joint if among is vectors else self._sentences(among, among, None))
+        # ``is``: if the texts are the document's own sentences, these need not be encoded twice.
+        return joint - self._common(joint if among is features else self._sentences(among, among, None))
 
     def images(self, features: ImageFeatures, among: ImageFeatures | None = None) -> FloatMatrix:
         """Return the vectors of n images, see ``Space``; in a document, minus the same share of the mean."""
@@ -174,9 +176,9 @@ class JointSpace:
 
     def similarities(self, documents: Sequence[Features]) -> list[FloatMatrix]:
         """See ``Space``."""
-        sentences, images = [vectors for vectors, _ in documents], [features.pooled for _, features in documents]
-        if self.stored.vocabulary is not None:  # the vectors are final, or depend on the order in a document
-            texts = [self._sentences(vectors, vectors, None) for vectors in sentences]
+        sentences, images = [texts for texts, _ in documents], [features.pooled for _, features in documents]
+        if self.stored.vocabulary is not None:  # the features are the vectors, or depend on the order in a document
+            texts = [self._sentences(features, features, None) for features in sentences]
         else:
             texts = in_one_call(lambda batch: self._sentences(batch, None, None), sentences)
         pictures = in_one_call(self._images, images)
@@ -185,14 +187,14 @@ class JointSpace:
             for of_texts, of_images in zip(texts, pictures, strict=True)
         ]
 
-    def _sentences(self, vectors: FloatMatrix, among: FloatMatrix | None, places: Sequence[int] | None) -> FloatMatrix:
+    def _sentences(self, features: FloatMatrix, among: FloatMatrix | None, places: Sequence[int] | None) -> FloatMatrix:
         if self.stored.vocabulary is not None:
             text = self.stored.model.text
-            return _in_order(text, vectors, among, places) if reads_in_order(text) else vectors
+            return _in_order(text, features, among, places) if reads_in_order(text) else features
         settings = self.stored.recipe.text
         if isinstance(settings, ProjectionSettings):
-            return self._side("text", settings)(vectors)
-        return unit_rows(vectors)
+            return self._side("text", settings)(features)
+        return unit_rows(features)
 
     def _images(self, pooled: FloatMatrix) -> FloatMatrix:
         settings = self.stored.recipe.image
@@ -206,7 +208,10 @@ class JointSpace:
         return self._sides[side]
 
     def _common(self, vectors: FloatMatrix) -> FloatMatrix:
-        """Return the (dim,) share of the mean of n vectors that is subtracted; less for few vectors, 0 for one."""
+        """Return the (dim,) share of the mean of n vectors that is subtracted.
+
+        The factor 1 - 1 / n makes it less for few vectors, and 0 for one, which would otherwise lose all of itself.
+        """
         share = self.stored.recipe.linking.centre
         if not share or not len(vectors):
             return np.zeros(vectors.shape[1], np.float32)
@@ -214,9 +219,11 @@ class JointSpace:
 
 
 def word_reader(stored: StoredModel, vocabulary: Vocabulary, longest: int, name: str) -> TextBackbone:
-    """Make a text backbone of the sentence encoder of a model that reads words.
+    """Make a text backbone of the sentence encoder of a model that reads words; ``JointSpace`` says what it returns.
 
-    The documentation of ``JointSpace.stored`` tells what its vectors are.
+    Args:
+        longest: Number of words of a text that are read.
+        name: Name of the backbone.
     """
 
     def encode(texts: Sequence[str]) -> FloatMatrix:

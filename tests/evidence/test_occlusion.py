@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image as Pillow
 
-from iconotext.decide import explanation
-from iconotext.decide.explanation import Coverable, explain_links, grid_windows, trials
 from iconotext.encoders.bridge import ConceptBridge, centred
 from iconotext.encoders.image_source import LONGER, SHORTER, covered_cells
-from iconotext.encoders.space import SharedSpace
+from iconotext.encoders.spaces import SharedSpace
 from iconotext.errors import ImageError
+from iconotext.evidence import occlusion
+from iconotext.evidence.occlusion import Coverable, explain_links, grid_windows, trials
 from iconotext.evidence.words import without, word_spans
 from iconotext.features import ImageFeatures
 from iconotext.features.regions import grid_boxes
@@ -135,11 +135,11 @@ def test_many_links_are_explained_as_each_alone(data):
     chosen = data.draw(st.permutations(pairs))[: data.draw(st.integers(0, len(pairs)))]
     shown = [picture(some) for some in regions]
     whole = {i: np.sum(some, 0, dtype=np.float32) for i, some in enumerate(regions)}
-    original, explanation.BATCH_TEXTS = explanation.BATCH_TEXTS, data.draw(st.integers(1, 12))
+    original, occlusion.TRIAL_TEXTS = occlusion.TRIAL_TEXTS, data.draw(st.integers(1, 12))
     try:
         found = explain_links([link(*pair) for pair in chosen], texts, whole, summed, shown.__getitem__)
     finally:
-        explanation.BATCH_TEXTS = original
+        occlusion.TRIAL_TEXTS = original
     for (s, i), each in zip(chosen, found, strict=True):
         assert [w for *_, w in each.words] == [float(np.dot(VOCABULARY[w], whole[i])) for w in texts[s].split()]
         sentence = summed([texts[s]])[0]
@@ -169,7 +169,7 @@ def test_links_of_a_picture_or_a_sentence_share_their_trials():
 def test_only_the_first_words_of_an_endless_sentence_are_tried():
     text = " ".join(["dog"] * 5000)
     (found,) = explain_links([link(0, 0)], [text], {0: np.array([1.0, 0.0])}, summed, lambda _: None)
-    assert len(found.words) == explanation.MOST_WORDS
+    assert len(found.words) == occlusion.MOST_WORDS
 
 
 # --- Covered pictures.
