@@ -23,15 +23,15 @@ def test_a_corpus_of_pairs_with_labels(image):
     ]
     found = pair_vectors(stand_in(), documents)
     assert found.ids == ("a", "b", "c")
-    assert found.text == ("One.", "Two.", "Three.")
+    assert found.texts == ("One.", "Two.", "Three.")
     assert found.image_of.tolist() == [0, 1, 0]
-    assert [picture.source for picture in found.pictures] == ["a.png", "b.png"]
-    assert (found.texts.shape, found.images.shape) == ((3, 8), (2, 8))
+    assert [picture.source for picture in found.images] == ["a.png", "b.png"]
+    assert (found.text_vectors.shape, found.image_vectors.shape) == ((3, 8), (2, 8))
     assert found.relations == ("Visible", "Story", "Mine")  # the papers' order, then others
     nan = math.nan
     assert np.array_equal(found.labels, [[nan, 1, 0], [1, 0, nan], [nan, nan, nan]], equal_nan=True)
     assert found.left_out == ()
-    assert np.array_equal(found.images[1], unit(sum(b"b.png")))
+    assert np.array_equal(found.image_vectors[1], unit(sum(b"b.png")))
 
 
 def test_every_gold_link_is_a_pair(image):
@@ -39,7 +39,7 @@ def test_every_gold_link_is_a_pair(image):
     document = Document("d", (Sentence("A."), Sentence("B.")), pictures, links=((0, 1), (1, 1), (0, 0), (0, 1)))
     found = pair_vectors(stand_in(), [document])
     assert found.ids == ("d/0/1", "d/1/1", "d/0/0")
-    assert found.text == ("A.", "B.", "A.")
+    assert found.texts == ("A.", "B.", "A.")
     assert found.image_of.tolist() == [0, 0, 1]
     assert found.relations == ()
     assert found.labels.shape == (3, 0)
@@ -59,7 +59,7 @@ def test_what_is_left_out_is_said(image, tmp_path):
     found = pair_vectors(stand_in(), documents)
     assert found.ids == ("good",)
     assert found.image_of.tolist() == [0]  # the broken picture is no candidate
-    assert len(found.images) == len(found.pictures) == 1
+    assert len(found.image_vectors) == len(found.images) == 1
     assert dict(found.left_out) == {
         "two": "the gold links are unknown",
         "none": "it has no gold link",
@@ -81,9 +81,9 @@ def test_pictures_and_texts_are_encoded_in_batches_each_picture_once(image, monk
     asked: list[str] = []
     in_batches = pair_vectors(stand_in(asked), iter(documents))
     assert asked == [f"{n}.png" for n in range(7)]
-    for name in ("ids", "text", "pictures", "left_out"):
+    for name in ("ids", "texts", "images", "left_out"):
         assert getattr(in_batches, name) == getattr(at_once, name)
-    for name in ("texts", "images", "image_of", "labels"):
+    for name in ("text_vectors", "image_vectors", "image_of", "labels"):
         assert np.array_equal(getattr(in_batches, name), getattr(at_once, name))
 
 
@@ -102,10 +102,10 @@ def test_scores_by_vectors_and_by_relations(image):
     pairs = pair_vectors(stand_in(), [pair(f"d{n}", f"Text {n}.", image(f"{n}.png")) for n in range(9)])
     numbers = np.arange(9)
     plain = similarities(pairs)(numbers, numbers[:4])
-    assert plain == pytest.approx(pairs.texts @ pairs.images[:4].T)
+    assert plain == pytest.approx(pairs.text_vectors @ pairs.image_vectors[:4].T)
     setting = Refinement(2.0, 0.1)
     found = refined(pairs, TELLS, setting)(numbers, numbers[:4])
-    told = TELLS.probabilities(pairs.texts, pairs.images[:4])
+    told = TELLS.probabilities(pairs.text_vectors, pairs.image_vectors[:4])
     assert np.array_equal(found, refine(plain, told, strength=2.0, threshold=0.1))
     draws = rank_pools(refined(pairs, TELLS, Refinement(2.0, 0.0)), pairs.image_of, pool=9)
     assert np.array_equal(draws[0].ranks.mean, rank_pools(similarities(pairs), pairs.image_of, pool=9)[0].ranks.mean)
@@ -116,7 +116,7 @@ def test_own_probabilities_are_those_of_each_text_with_its_image(image, monkeypa
 
     monkeypatch.setattr(retrieval_scores, "BATCH", 4)
     pairs = pair_vectors(stand_in(), [pair(f"d{n}", f"Text {n}.", image(f"{n % 5}.png")) for n in range(9)])
-    whole = TELLS.probabilities(pairs.texts, pairs.images)
+    whole = TELLS.probabilities(pairs.text_vectors, pairs.image_vectors)
     expected = [whole[n, image] for n, image in enumerate(pairs.image_of)]
     assert own_probabilities(pairs, TELLS) == pytest.approx(np.array(expected))
 

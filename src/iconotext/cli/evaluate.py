@@ -247,7 +247,7 @@ def show_retrieval(model: str, pool: int, report: RetrievalReport) -> None:
     draws = plain.all.draws
     spread = f"mean ± standard deviation over {draws} random pools" if draws > 1 else "one pool of all pictures"
     say(
-        f"\n{counted(len(pairs.ids), 'text')} and {counted(len(pairs.pictures), 'picture')}; "
+        f"\n{counted(len(pairs.ids), 'text')} and {counted(len(pairs.images), 'picture')}; "
         f"{counted(pool, 'picture')} in a pool; {spread}. R@K in percent."
     )
     say_left_out((item.id, item.reason.partition(":")[0]) for item in pairs.left_out)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import compress, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -51,10 +51,10 @@ class PairVectors:
 
     Attributes:
         ids: Names of the pairs; see ``Pair``.
-        text: The P sentences.
-        texts: (P, dim) float32 unit rows.
-        images: (M, dim) float32 unit rows, one for each different picture.
-        pictures: The M images; for repeated pictures the first one.
+        texts: The P sentences.
+        text_vectors: (P, dim) float32 unit rows.
+        images: The M images; for repeated pictures the first one.
+        image_vectors: (M, dim) float32 unit rows.
         image_of: (P,) number of each pair's image.
         relations: R names, of relations for which any pair has an answer.
         labels: (P, R): 1 if the pair has the relation, 0 if not, NaN without an answer.
@@ -62,10 +62,10 @@ class PairVectors:
     """
 
     ids: tuple[str, ...]
-    text: tuple[str, ...]
-    texts: FloatMatrix
-    images: FloatMatrix
-    pictures: tuple[Image, ...]
+    texts: tuple[str, ...]
+    text_vectors: FloatMatrix
+    images: tuple[Image, ...]
+    image_vectors: FloatMatrix
     image_of: NDArray[np.intp]
     relations: tuple[str, ...]
     labels: NDArray[np.float64]
@@ -134,14 +134,14 @@ def pair_vectors(encoder: Encoder, documents: Iterable[Document]) -> PairVectors
     if not usable.any():
         why = f": {left_out[0].id!r} is left out, because {left_out[0].reason}" if left_out else ""
         raise CorpusError(f"there is no pair of a text and its picture{why}")
-    pairs = [pair for pair, keep in zip(pairs, usable, strict=True) if keep]
+    pairs = list(compress(pairs, usable))
     relations, labels = _labels(pairs)
     return PairVectors(
         ids=tuple(pair.id for pair in pairs),
-        text=tuple(pair.text for pair in pairs),
-        texts=np.concatenate(of_texts)[usable],
-        images=np.concatenate(of_images)[readable],
-        pictures=tuple(picture for picture, keep in zip(pictures, readable, strict=True) if keep),
+        texts=tuple(pair.text for pair in pairs),
+        text_vectors=np.concatenate(of_texts)[usable],
+        images=tuple(compress(pictures, readable)),
+        image_vectors=np.concatenate(of_images)[readable],
         image_of=(np.cumsum(readable) - 1)[np.array(image_of)[usable]],  # numbers among the images that are left
         relations=relations,
         labels=labels,

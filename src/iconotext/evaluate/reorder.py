@@ -126,15 +126,15 @@ def reorder(
     by_rule: dict[str, list[tuple[float, float, float]]] = {}
     measured: list[tuple[str, int]] = []
     for document in documents:
-        lost = displaced(document, seed=seed)
-        if isinstance(lost, str):
-            undefined[document.id] = lost
+        shuffled = displaced(document, seed=seed)
+        if isinstance(shuffled, str):
+            undefined[document.id] = shuffled
             continue
         # By its id, so that the orders of a document do not depend on the documents before it.
-        orders = random_scores(document.id, draws, len(lost.position), seed=seed).argsort(axis=1)
-        for rule, scores in _scores(linker, lost, unseen):
-            by_rule.setdefault(rule, []).append(put_back(scores, lost.position, orders))
-        measured.append((document.id, len(lost.position)))
+        orders = random_scores(document.id, draws, len(shuffled.position), seed=seed).argsort(axis=1)
+        for rule, scores in _scores(linker, shuffled, unseen):
+            by_rule.setdefault(rule, []).append(put_back(scores, shuffled.position, orders))
+        measured.append((document.id, len(shuffled.position)))
     unseen.finish()
     if not measured:
         reasons = ", ".join(sorted(set(undefined.values()))) or "there are none"
@@ -173,32 +173,37 @@ def _without_place(image: Image) -> Image:
     return replace(image, caption=caption, alt=alt, position=None, block=None, anchors=(), page=None, box=None)
 
 
-def _scores(linker: Linker, lost: Displaced, unseen: UnseenImages) -> Iterator[tuple[str, NDArray[np.float64]]]:
+def _scores(linker: Linker, shuffled: Displaced, unseen: UnseenImages) -> Iterator[tuple[str, NDArray[np.float64]]]:
     """Yield (V, V) scores of every place with every image, for each rule."""
-    document, texts = lost.document, [" ".join(texts_of(image).values()) for image in lost.document.images]
-    yield "random", np.zeros((len(texts), len(texts)))
-    words = [stems(sentence.text) for sentence in document.sentences]
-    near = [set().union(*(words[i] for i in np.flatnonzero(row))) for row in lost.around]
-    text_stems = [stems(text) for text in texts]
-    yield "words", np.array([[len(around & text) for text in text_stems] for around in near], dtype=np.float64)
-    evidence, encoder = linker.settings.evidence, linker.encoder
-    image = tuple(kind for kind in evidence if kind != "caption")
-    if "ocr" in evidence:
+    document, encoded = shuffled.document, None
+    yield "random", np.zeros((len(document.images), len(document.images)))
+    yield "words", _shared_words(shuffled)
+    if "ocr" in linker.settings.evidence:
         document = with_lines(document, linker.line_reader)
-    encoded = encoder.read(document) if "picture" in evidence else None
-    if encoded is not None:
-        unseen.see(encoded.document)
-    text = tuple(kind for kind in evidence if kind == "caption")
+    if "picture" in linker.settings.evidence:
+        encoded = linker.encoder.read(document)
+        document = encoded.document
+        unseen.see(document)
+    similarity, vectors = (encoded.similarity, encoded.caption_vectors) if encoded else (None, None)
+    reading = Reading(linker.encoder.text_backbone.encode, vectors)
+    text = tuple(kind for kind in linker.settings.evidence if kind == "caption")
+    image = tuple(kind for kind in linker.settings.evidence if kind != "caption")
     for rule, kinds in {"text": text, "image": image, "both": (*image, *text) if image and text else ()}.items():
         if kinds:
+            # A text counts even if its image cannot be read, which ``document`` notes.
             weighed = weigh_evidence(
-                lost.document if kinds == text else encoded.document if encoded else document,
-                encoded.similarity if encoded else None,
-                Reading(encoder.text_backbone.encode, encoded.caption_vectors if encoded else None),
-                evidence=kinds,
+                shuffled.document if rule == "text" else document, similarity, reading, evidence=kinds
             )
-            shape = len(document.sentences), len(texts)
-            yield rule, _around(sum(weighed.contributions.values(), np.zeros(shape, np.float32)), lost.around)
+            zeros = np.zeros((len(document.sentences), len(document.images)), np.float32)
+            yield rule, _around(sum(weighed.contributions.values(), zeros), shuffled.around)
+
+
+def _shared_words(shuffled: Displaced) -> NDArray[np.float64]:
+    """Return (V, V) numbers of words that the sentences around a place share with the texts of an image."""
+    words = [stems(sentence.text) for sentence in shuffled.document.sentences]
+    near = [set().union(*(words[i] for i in np.flatnonzero(row))) for row in shuffled.around]
+    texts = [stems(" ".join(texts_of(image).values())) for image in shuffled.document.images]
+    return np.array([[len(around & text) for text in texts] for around in near], dtype=np.float64)
 
 
 def _around(log_odds: FloatMatrix, around: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -48,12 +48,12 @@ BATCH = 64
 
 def similarities(pairs: PairVectors) -> Score:
     """Return a function that multiplies the vectors of pairs and images."""
-    return lambda queries, images: pairs.texts[queries] @ pairs.images[images].T
+    return lambda queries, images: pairs.text_vectors[queries] @ pairs.image_vectors[images].T
 
 
 def pair_probabilities(pairs: PairVectors, coherence: Coherence) -> Score:
     """(Q, N, R) probabilities of some pairs with some images, by number."""
-    return lambda queries, images: coherence.probabilities(pairs.texts[queries], pairs.images[images])
+    return lambda queries, images: coherence.probabilities(pairs.text_vectors[queries], pairs.image_vectors[images])
 
 
 def refined(pairs: PairVectors, coherence: Coherence, refinement: Refinement) -> Score:
@@ -76,7 +76,7 @@ def own_probabilities(pairs: PairVectors, coherence: Coherence) -> NDArray[np.fl
     parts = []
     for start in range(0, len(pairs.ids), BATCH):
         batch = slice(start, start + BATCH)
-        all_pairs = coherence.probabilities(pairs.texts[batch], pairs.images[pairs.image_of[batch]])
+        all_pairs = coherence.probabilities(pairs.text_vectors[batch], pairs.image_vectors[pairs.image_of[batch]])
         diagonal = np.arange(len(all_pairs))
         parts.append(np.asarray(all_pairs, np.float64)[diagonal, diagonal])
     return np.concatenate(parts)
@@ -193,7 +193,7 @@ def ranks_of(similarities: Floats, true: Numbers) -> Ranks:
         query, image = np.argwhere(np.isnan(similarities))[0]
         raise ShapeError(f"the similarity of query {query} and image {image} is not a number")
     target = np.take_along_axis(similarities, true[:, None].astype(np.intp), axis=1)
-    return Ranks((similarities > target).sum(axis=1), (similarities == target).sum(axis=1) - 1)  # but itself
+    return Ranks((similarities > target).sum(axis=1), (similarities == target).sum(axis=1) - 1)  # not the right image
 
 
 def draw_pools(images: int, *, pool: int = POOL, draws: int = DRAWS, seed: int = 0) -> Iterator[Numbers]:
@@ -344,7 +344,7 @@ class RetrievalReport:
         """Return the fields as a JSON object."""
         return {
             "pairs": len(self.pairs.ids),
-            "images": len(self.pairs.pictures),
+            "images": len(self.pairs.images),
             "left_out": [item._asdict() for item in self.pairs.left_out],
             **self.plain.as_dict(),
             "refined": self.refined and {**self.refinement._asdict(), **self.refined.as_dict()},
@@ -399,8 +399,8 @@ def measure_retrieval(
         ranks = rank_pools(score, pairs.image_of, pool=pool, draws=draws, seed=seed)
         return RetrievalFigures(retrieval(ranks), of_relations(ranks, pairs.labels, pairs.relations))
 
-    better = None
+    by_refined = None
     if encoder.coherence is not None and refinement.threshold:
-        better = measured(refined(pairs, encoder.coherence, refinement))
+        by_refined = measured(refined(pairs, encoder.coherence, refinement))
     precisions = coherence_precisions(encoder.coherence, pairs, resamplings=resamplings, seed=seed)
-    return RetrievalReport(pairs, measured(similarities(pairs)), refinement, better, precisions)
+    return RetrievalReport(pairs, measured(similarities(pairs)), refinement, by_refined, precisions)

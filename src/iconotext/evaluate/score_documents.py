@@ -101,14 +101,14 @@ class UnseenImages:
 
     def __init__(self, say: Callable[[str], None], *, from_file: bool = False) -> None:
         self.documents = self.images = self.total = 0
-        self._say, self._looks_up = say, from_file
+        self._say, self._from_file = say, from_file
 
     def see(self, document: Document) -> None:
         """Count one document, and report it if it is among the first with images that cannot be encoded."""
         problems = [
             image.problem or "has no file"
             for image in document.images
-            if image.problem or (image.file is None and not self._looks_up)
+            if image.problem or (image.file is None and not self._from_file)
         ]
         self.total += len(document.images)
         self.images += len(problems)

@@ -24,10 +24,10 @@ from iconotext.scale.run import digest_of_table, run_shards
 from iconotext.scale.stage import Stage
 from iconotext.system.files import write_text
 from iconotext.system.processes import Watch, unwatched
-from iconotext.train.feature_shards import OWN_WORDS, check_recipe
+from iconotext.train.feature_shards import SHARD_WORDS, check_recipe
 from iconotext.train.feature_writers import (
     ImageSource,
-    OwnWords,
+    WordNumbers,
     caption_backbone,
     image_source,
 )
@@ -128,7 +128,7 @@ class Features(Stage):
     def make(self, documents: Iterable[Document], counts: Counts, path: Path) -> None:
         """See ``Stage``."""
         text, images = self.sources
-        table, words = DocumentTable(self.recipe.seed), OwnWords()
+        table, words = DocumentTable(self.recipe.seed), WordNumbers()
         chunks = ((0, chunk) for chunk in chunked(documents, CHUNK))
         with TemporaryDirectory(prefix="iconotext-") as folder:
             work = Path(folder)
@@ -141,7 +141,7 @@ class Features(Stage):
             write_text(work / META, json.dumps(meta, indent=1), force=True)
             if self.recipe.words is not None:
                 vocabulary = json.dumps({"words": list(words.numbers)}, ensure_ascii=False)
-                write_text(work / OWN_WORDS, vocabulary, force=True)
+                write_text(work / SHARD_WORDS, vocabulary, force=True)
             pack(work, path)
 
 

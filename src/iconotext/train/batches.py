@@ -42,7 +42,9 @@ from iconotext.train.prepared import (
 TRAIN = SPLITS.index("train")
 
 ORDER, WITHIN = 6, 7
-"""Random streams: one for the order of shards, one for the order of documents in a shard that is in several buffers."""
+"""Numbers, in seeds, of two random streams: the order of shards, and the order of documents in a shard that is in
+several buffers. Other streams: 0 and 1 of ``epoch_batches``, 2 and 3 of ``planned_reads``, 4 of
+``labelled_documents``, 5 of ``validate``."""
 
 
 class ShardRange(NamedTuple):

@@ -105,7 +105,7 @@ class Progress:
 
     def keep_if_best(self, value: float, weights: Mapping[str, Tensor], *, count: int) -> None:
         """Store the weights of the latest epoch if it is among the ``count`` best; ties go to the earlier epoch."""
-        ranked = [*((value_, epoch) for value_, epoch, _ in self.best), (value, self.epoch)]
+        ranked = [*((other, epoch) for other, epoch, _ in self.best), (value, self.epoch)]
         if (value, self.epoch) in sorted(ranked)[:count]:
             # Copies, since the next step changes the weights in place.
             copied = {name: tensor.detach().to("cpu", copy=True) for name, tensor in weights.items()}

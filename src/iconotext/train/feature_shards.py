@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
     from iconotext.features.word_vectors import Vocabulary
 
-OWN_WORDS = "words_of_shard.json"
+SHARD_WORDS = "words_of_shard.json"
 """File in a shard whose sentences are words: the words, in the order of their numbers in this shard."""
 
 
@@ -187,52 +187,84 @@ def _prepare(
     report: Report,
 ) -> dict[str, Any]:
     """Write the held-out documents and the vocabulary, and return ``Prepared.meta``."""
-    train, undivided, images, lacking = np.zeros(len(shards), np.int64), np.zeros(len(shards), np.int64), 0, 0
-    held_out: dict[int, list[RankedDocument]] = {VALIDATION: [], TEST: [], UNDIVIDED: []}
-    words, of_drawn = Counter[str](), dict[RankedDocument, Counter[str]]()
-    for number, shard in enumerate(shards):
-        report("looking at shards", int(train.sum() + undivided.sum()))
-        with local_files(shard.address) as (path,):
-            part = open_prepared(path)
-            own_words = _own_words(path) if recipe.words is not None and start is None else []
-        train[number], rows = (part.splits == TRAIN).sum(), np.flatnonzero(part.splits == UNDIVIDED)
-        undivided[number], lacking = len(rows), lacking + part.meta["lacking"]
-        images += int(span_counts(part.image_offsets, rows).sum())
-        for split, lowest in held_out.items():
-            more = ranked_documents(recipe, part, shard.corpus, number, np.flatnonzero(part.splits == split))
-            held_out[split] = heapq.nsmallest(HELD_OUT, [*lowest, *more])
-        if own_words:  # counts drawn documents too; those for validation are subtracted below
-            words.update(count_words(part, np.flatnonzero(np.isin(part.splits, (TRAIN, UNDIVIDED))), own_words))
-            for ranked in held_out[UNDIVIDED]:
-                if ranked.shard == number:
-                    of_drawn[ranked] = count_words(part, np.array([ranked.document]), own_words)
-            of_drawn = {ranked: of_drawn[ranked] for ranked in held_out[UNDIVIDED]}
-    total = int(undivided.sum())
-    share = at_least_two(Shares(recipe.training.validation, 0), total, images)
-    drawn = held_out[UNDIVIDED][: share.counts(total)["validation"]]
-    train += undivided - np.bincount([ranked.shard for ranked in drawn], minlength=len(shards))
-    validation = sorted([*held_out[VALIDATION], *drawn])
+    survey = _Survey(recipe, shards, count_words=recipe.words is not None and start is None, report=report)
+    total = int(survey.undivided.sum())
+    share = at_least_two(Shares(recipe.training.validation, 0), total, survey.undivided_images)
+    drawn = survey.lowest[UNDIVIDED][: share.counts(total)["validation"]]
+    train = survey.train + survey.undivided - np.bincount([ranked.shard for ranked in drawn], minlength=len(shards))
+    validation = sorted([*survey.lowest[VALIDATION], *drawn])
     skipped = sum(n for name, n in counted.items() if name.startswith("without "))
     check_enough_documents([shard.address for shard in shards[:1]], int(train.sum()), len(validation), skipped=skipped)
     vocabulary = None
     if recipe.words is not None:
-        names: list[str] = part.meta["concepts"]
-        for ranked in drawn if start is None else ():
-            words.subtract(of_drawn[ranked])
-        # The plus drops words that only documents for validation have.
-        vocabulary = start or most_frequent(+words, max_words=recipe.words.max_words, besides=names)
+        most = recipe.words.max_words
+        vocabulary = start or most_frequent(survey.words_without(drawn), max_words=most, besides=survey.concepts)
         vocabulary.save(work / VOCABULARY)
-    chosen = {VALIDATION: validation, TEST: held_out[TEST]}
+    chosen = {VALIDATION: validation, TEST: survey.lowest[TEST]}
     return {
         **_write_held_out(work, shards, chosen, vocabulary),
         "documents": counted["written"],
         "skipped": skipped,
         "images_left_out": counted["images"],
-        "lacking": lacking,
+        "lacking": survey.lacking,
         "drawn": drawing(recipe) if total else None,
         "shards": [[shard.address, shard.corpus, int(n)] for shard, n in zip(shards, train, strict=True)],
         "last_drawn": list(drawn[-1]) if drawn else None,
     }
+
+
+class _Survey:
+    """The counts of documents and words in N shards, and the documents of the lowest ranks.
+
+    Args:
+        count_words: Whether words are counted; not needed with a vocabulary.
+
+    Attributes:
+        train: (N,) number of documents for training.
+        undivided: (N,) number of documents without a split.
+        undivided_images: Number of the images of these.
+        lacking: Number of documents without some of their images.
+        concepts: Names of the concepts in regions.
+        lowest: For validation, for testing and without a split: the documents of the lowest ranks.
+    """
+
+    def __init__(self, recipe: Recipe, shards: Sequence[FeatureShard], *, count_words: bool, report: Report) -> None:
+        self.train, self.undivided = np.zeros((2, len(shards)), np.int64)
+        self.undivided_images = self.lacking = 0
+        self.concepts: list[str] = []
+        self.lowest: dict[int, list[RankedDocument]] = {VALIDATION: [], TEST: [], UNDIVIDED: []}
+        self._words = Counter[str]()  # in the documents for training and those without a split
+        self._words_of: dict[RankedDocument, Counter[str]] = {}  # in each of ``lowest`` without a split
+        for number, shard in enumerate(shards):
+            report("looking at shards", int(self.train.sum() + self.undivided.sum()))
+            with local_files(shard.address) as (path,):
+                part, words = open_prepared(path), _shard_words(path) if count_words else []
+            self._add(recipe, number, shard, part)
+            if words:
+                self._count_words(number, part, words)
+
+    def _add(self, recipe: Recipe, number: int, shard: FeatureShard, part: Prepared) -> None:
+        undivided = np.flatnonzero(part.splits == UNDIVIDED)
+        self.train[number], self.undivided[number] = (part.splits == TRAIN).sum(), len(undivided)
+        self.undivided_images += int(span_counts(part.image_offsets, undivided).sum())
+        self.lacking += part.meta["lacking"]
+        self.concepts = part.meta["concepts"]
+        for split, lowest in self.lowest.items():
+            more = ranked_documents(recipe, part, shard.corpus, number, np.flatnonzero(part.splits == split))
+            self.lowest[split] = heapq.nsmallest(HELD_OUT, [*lowest, *more])
+
+    def _count_words(self, number: int, part: Prepared, words: Sequence[str]) -> None:
+        self._words.update(count_words(part, np.flatnonzero(np.isin(part.splits, (TRAIN, UNDIVIDED))), words))
+        new = [ranked for ranked in self.lowest[UNDIVIDED] if ranked.shard == number]
+        self._words_of |= {ranked: count_words(part, np.array([ranked.document]), words) for ranked in new}
+        self._words_of = {ranked: self._words_of[ranked] for ranked in self.lowest[UNDIVIDED]}
+
+    def words_without(self, drawn: Sequence[RankedDocument]) -> Counter[str]:
+        """Return the words of the documents that train: all that were counted, minus those of ``drawn``."""
+        words = self._words.copy()
+        for ranked in drawn:
+            words.subtract(self._words_of[ranked])
+        return +words  # the plus drops words that only ``drawn`` have
 
 
 def ranked_documents(
@@ -249,14 +281,14 @@ def open_shard(address: str, vocabulary: Vocabulary | None) -> Prepared:
         part = open_prepared(path)
         if part.words is None or vocabulary is None:
             return part
-        shard_words = _own_words(path)
-    numbers = np.array(vocabulary.numbers(shard_words), np.int32)
+        words = _shard_words(path)
+    numbers = np.array(vocabulary.numbers(words), np.int32)
     return replace(part, words=part.words._replace(ids=numbers[part.words.ids]))
 
 
-def _own_words(path: Path) -> list[str]:
+def _shard_words(path: Path) -> list[str]:
     with damaged(path):
-        words: list[str] = parse_json(files_in(path)(OWN_WORDS).tobytes())["words"]
+        words: list[str] = parse_json(files_in(path)(SHARD_WORDS).tobytes())["words"]
         return words
 
 

@@ -43,12 +43,12 @@ which are encoded pictures."""
 
 
 def sentence_writer(
-    recipe: Recipe, work: Path, vocabulary: Numbers | None, stack: ExitStack, backbone: TextBackbone | None
+    recipe: Recipe, work: Path, numbers: Numbers | None, stack: ExitStack, backbone: TextBackbone | None
 ) -> SentenceWriter:
     """Make the writer for sentences in the recipe's form: words, a dual encoder's tokens, or vectors."""
-    if recipe.words is not None and vocabulary is not None:
+    if recipe.words is not None and numbers is not None:
         longest = recipe.words.max_tokens
-        return _WordWriter("words", lambda texts: [vocabulary.ids(t, max_tokens=longest) for t in texts], work, stack)
+        return _WordWriter("words", lambda texts: [numbers.ids(t, max_tokens=longest) for t in texts], work, stack)
     if isinstance(recipe.text, TowerSettings):
         from iconotext.features.hub_models import Tokens
 
@@ -59,7 +59,7 @@ def sentence_writer(
     return _SentenceVectorWriter(backbone, work, stack)
 
 
-class OwnWords:
+class WordNumbers:
     """Numbers words in order of appearance; the vocabulary is known only when the training documents are.
 
     Attributes:
@@ -87,7 +87,7 @@ def count_words(prepared: Prepared, documents: NDArray[np.int64], words: Sequenc
     return total
 
 
-Numbers = Vocabulary | OwnWords
+Numbers = Vocabulary | WordNumbers
 """An object that turns words into numbers."""
 
 

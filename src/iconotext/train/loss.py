@@ -69,7 +69,7 @@ def losses_of(
 ) -> Tensor:
     """Compute (P,) the weighted sum of the recipe's objectives for each positive of a batch (Li 2021, Eq. 5).
 
-    Pairs are compared by their cosines; of the objectives, they have only that across documents.
+    Single and labelled pairs are compared by their cosines, and have only the cross-document objective.
     """
     objective = recipe.objective
     if not objective.compares:

@@ -131,8 +131,8 @@ def _in_process(
     end_with_parent()
     torch.set_num_threads(threads)
     with _quiet():
-        tells = queue is not None and fabric.global_rank == 0
-        work(fabric, Forwarded(queue.put) if tells else None, *arguments)
+        reports = queue is not None and fabric.global_rank == 0
+        work(fabric, Forwarded(queue.put) if reports else None, *arguments)
 
 
 class _Silence:

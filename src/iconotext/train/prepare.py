@@ -32,8 +32,8 @@ from iconotext.train.feature_writers import (
     ImageRows,
     ImageSource,
     Numbers,
-    OwnWords,
     PosteriorWriter,
+    WordNumbers,
     caption_backbone,
     count_words,
     image_source,
@@ -195,7 +195,7 @@ def lock_of(folder: Path) -> Path:
 def _prepare(recipe: Recipe, corpora: Sequence[Path], work: Path, key: str, report: Report) -> None:
     source = image_source(recipe, corpora)
     names = concept_names(recipe, source)
-    numbers = (start_vocabulary(recipe) or OwnWords()) if recipe.words else None
+    numbers = (start_vocabulary(recipe) or WordNumbers()) if recipe.words else None
     table = DocumentTable(recipe.seed)
     left_out = {"skipped": 0, "images_left_out": 0}
 
@@ -211,12 +211,12 @@ def _prepare(recipe: Recipe, corpora: Sequence[Path], work: Path, key: str, repo
 
     feature_meta = write_documents(recipe, chunks(), table, work, source, caption_backbone(recipe), numbers, note=note)
     splits = table.save(work, recipe.training.validation)
-    train, validation = (int((splits == number).sum()) for number in (0, 1))
+    train, validation = (int((splits == SPLITS.index(name)).sum()) for name in ("train", "validation"))
     check_enough_documents(corpora, train, validation, skipped=left_out["skipped"])
     drawn = drawing(recipe) if table.drawn else None
     meta = {"concepts": names, **feature_meta, "documents": len(table), "drawn": drawn, **left_out}
-    write_text(work / META, json.dumps(meta, indent=1), force=True)
-    if isinstance(numbers, OwnWords):
+    write_text(work / META, json.dumps(meta, indent=1), force=True)  # for ``open_prepared`` in the next lines
+    if isinstance(numbers, WordNumbers):
         numbers = _vocabulary(recipe, open_prepared(work), list(numbers.numbers), names)
     if numbers is not None:
         numbers.save(work / VOCABULARY)

@@ -1,8 +1,7 @@
 """A corpus ready for training: features of sentences and images in flat arrays, memory-mapped.
 
-Documents follow each other; ``*_offsets`` are
-the positions where each begins. The structure of documents is in memory, a few bytes each; a batch reads only its own
-rows of the features, so that memory does not grow with their number.
+Documents follow each other; ``*_offsets`` are the positions where each begins. The structure of documents is in memory,
+a few bytes each; a batch reads only its own rows of the features, so that memory does not grow with their number.
 """
 
 from __future__ import annotations
@@ -379,7 +378,7 @@ def joined_parts(parts: Sequence[Prepared], *, splits: Sequence[NDArray[np.uint8
     }
     if first.words is not None:
         words = [part.words for part in parts if part.words is not None]
-        features["words"] = Words(np.concatenate([w.ids for w in words]), _offsets([e.offsets for e in words]))
+        features["words"] = Words(np.concatenate([w.ids for w in words]), _offsets([w.offsets for w in words]))
     if first.regions is not None:
         regions = [part.regions for part in parts if part.regions is not None]
         stacked = _stacked([r.features for r in regions])
@@ -433,22 +432,19 @@ def extracted(part: Prepared, documents: Rows) -> Prepared:
     sentences = span_places(part.sentence_offsets, documents)
     places = span_places(part.image_offsets, documents)
     images, rows = np.unique(part.image_rows[places], return_inverse=True)
-    features: dict[str, Any] = {}
-    for name, chosen in (
-        ("sentences", sentences),
-        ("images", images),
-        ("augmentations", images),
-        ("image_keys", images),
-    ):
-        array = getattr(part, name)
-        features[name] = None if array is None else array[chosen]
+    chosen = {"sentences": sentences} | dict.fromkeys(("images", "augmentations", "image_keys"), images)
+    features: dict[str, Any] = {
+        name: None if (array := getattr(part, name)) is None else array[rows_of] for name, rows_of in chosen.items()
+    }
     if part.words is not None:
         ids, offsets = part.words
         features["words"] = Words(ids[span_places(offsets, sentences)], offsets_of(span_counts(offsets, sentences)))
     if part.regions is not None:
         vectors, concepts, offsets = part.regions
-        places = span_places(offsets, images)
-        features["regions"] = Regions(vectors[places], concepts[places], offsets_of(span_counts(offsets, images)))
+        region_rows = span_places(offsets, images)
+        features["regions"] = Regions(
+            vectors[region_rows], concepts[region_rows], offsets_of(span_counts(offsets, images))
+        )
     if part.posteriors is not None:
         posteriors = [part.posterior_of(document).ravel() for document in documents.tolist()]
         features["posteriors"] = np.concatenate([np.zeros(0, np.float16), *posteriors])

@@ -41,10 +41,10 @@ def split_pairs(model: JointModel, prepared: Prepared, recipe: Recipe, split: st
     relations = tuple(prepared.labelled_relations)
     return PairVectors(
         ids=tuple(prepared.ids[document] for document in documents.tolist()),
-        text=(),  # only vectors are measured
-        texts=texts,
-        images=images[first],
-        pictures=(),
+        texts=(),  # only vectors are measured
+        text_vectors=texts,
+        images=(),
+        image_vectors=images[first],
         image_of=image_of,
         relations=relations,
         labels=prepared.labels(documents, relations).astype(np.float64),
@@ -54,18 +54,18 @@ def split_pairs(model: JointModel, prepared: Prepared, recipe: Recipe, split: st
 
 def validation_median_rank(model: JointModel, prepared: Prepared, recipe: Recipe, device: torch.device) -> float:
     """Compute the median rank of the right image over the validation documents, as for test documents."""
-    return found_images(split_pairs(model, prepared, recipe, "validation", device)).median_rank.mean
+    return image_retrieval(split_pairs(model, prepared, recipe, "validation", device)).median_rank.mean
 
 
-def found_images(pairs: PairVectors) -> Retrieval:
+def image_retrieval(pairs: PairVectors) -> Retrieval:
     """Compute median rank and R@K in pools of 500 images, or in one pool of all if there are fewer."""
-    return retrieval(rank_pools(similarities(pairs), pairs.image_of, pool=min(POOL, len(pairs.images))))
+    return retrieval(rank_pools(similarities(pairs), pairs.image_of, pool=min(POOL, len(pairs.image_vectors))))
 
 
 def pair_figures(model: JointModel, pairs: PairVectors, relations: Sequence[str]) -> dict[str, Any]:
-    """Compute ``found_images``, and the average precision of the relations that the model predicts, in its order."""
-    pool = min(POOL, len(pairs.images))
-    figures: dict[str, Any] = {"pairs": len(pairs.ids), "pool": pool, **found_images(pairs).as_dict()}
+    """Compute ``image_retrieval``, and the average precision of the relations that the model predicts, in its order."""
+    pool = min(POOL, len(pairs.image_vectors))
+    figures: dict[str, Any] = {"pairs": len(pairs.ids), "pool": pool, **image_retrieval(pairs).as_dict()}
     if model.coherence is not None:
         probabilities = own_probabilities(pairs, Coherence(tuple(relations), model.coherence))
         labels = pairs.labels[:, [pairs.relations.index(name) for name in relations]]
@@ -167,7 +167,7 @@ def validate(
     Documents are whole and always have the same negatives. The loss is the recipe's from the first epoch on, whatever
     ``objective.mean_epochs`` is, so that all epochs are comparable.
     """
-    total, nothing, count, positive, cells = 0.0, 0.0, 0, 0, 0
+    total, no_information, count, positive, cells = 0.0, 0.0, 0, 0, 0
     generator = torch.Generator().manual_seed(recipe.seed)
     planned = epoch_batches(prepared, recipe, split, 0)
     draws = math.ceil(SINGLE_PAIRS / sum(positives for _, positives in planned))
@@ -201,13 +201,13 @@ def validate(
                 losses = loss_of(of_links, compared)
             total, count = total + float(losses.sum()), count + len(losses)
             alike = no_information_losses(compared, recipe).mean() + coherence_losses.sum() / compared.positives
-            nothing += float(alike) * len(losses)
+            no_information += float(alike) * len(losses)
             positive, cells = positive + int((cosines > 0).sum()), cells + cosines.numel()
             scored += _scored(batch, cosines, prepared)
     return Validation(
         total / count,
         evaluate(scored).means["auc"] if scored else None,
-        nothing / count if recipe.objective.compares else None,
+        no_information / count if recipe.objective.compares else None,
         positive / cells,
     )
 

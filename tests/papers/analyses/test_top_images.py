@@ -51,11 +51,11 @@ def test_the_page_shows_pictures_relations_and_weights(search):
 
 
 def test_a_picture_that_cannot_be_shown_has_its_name(search):
-    search.pairs.pictures[0].file.unlink()
+    search.pairs.images[0].file.unlink()
     page = top_images_page(ask([search], {1: ()}, {}, count=2), search.pairs, corpus="c", drawn="")
     assert '<span class="noimage" dir="auto">0.png<br>(' in page
     assert page.count('class="noimage"') == 3  # the others are no pictures
-    assert str(search.pairs.pictures[1].file) not in page
+    assert str(search.pairs.images[1].file) not in page
 
 
 def test_models_without_attention_have_none():

@@ -67,7 +67,7 @@ def _panel(axes: Axes, sizes: Sizes, noun: str, colour: str) -> None:
         labels = [*labels[: len(ticks) - 1], bars[-1].label]
     axes.set_xticks(ticks, labels)
     axes.set_ylim(bottom=0, top=None if bars else 1)
-    if len(bars) < FEW:  # a lonely bar is no wall
+    if len(bars) < FEW:  # else a few bars would fill the whole panel
         middle = (low + end + width) / 2 + shift
         axes.set_xlim(middle - FEW * width / 2, middle + FEW * width / 2)
     axes.set_title(f"median {sizes.median:g}, mean {sizes.mean:.1f}, max {sizes.max:,}", loc="right", fontsize=8)

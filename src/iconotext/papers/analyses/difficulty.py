@@ -154,7 +154,9 @@ def explained_by_spread(
     """Compare how much of two models' AUC is explained by spread.
 
     Args:
-        after: The same for the other model, documents in the same order; only common seeds are used.
+        before: Seed to the AUC of each document, for the first model.
+        after: The same for the second model, documents in the same order; only common seeds are used.
+        spreads: Image and text spread of each document.
     """
     features = np.asarray(spreads, np.float64).reshape(-1, 2)
     common = [key for key in before if key in after]
@@ -167,10 +169,10 @@ def explained_by_spread(
     def shares(counts: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.array([[r2(targets, features, counts) for targets in side] for side in sides]).transpose(1, 2, 0)
 
-    one, other = shares(np.ones((1, len(features))))[:, 0].mean(axis=0).tolist()
+    r2s = shares(np.ones((1, len(features))))[:, 0].mean(axis=0).tolist()
     first, second = drawn_anew(shares, *sides[0].shape, resamplings=resamplings, seed=seed).T
-    before_, after_, gain = (as_interval(interval_ends(draws)) for draws in (first, second, second - first))
-    return Explained(one, other, before_, after_, other - one, gain, len(features), len(common))
+    of_first, of_second, gain = (as_interval(interval_ends(draws)) for draws in (first, second, second - first))
+    return Explained(*r2s, of_first, of_second, r2s[1] - r2s[0], gain, len(features), len(common))
 
 
 def r2(target: NDArray[np.float64], features: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -47,7 +47,8 @@ def object_detection_scores(
     """Scores of one document for every K from 1 to ``largest``.
 
     Args:
-        sentence_vectors: (n, dim), the mean vector of each sentence's words; of any length, zero where no word has one.
+        sentence_vectors: (n, dim), the mean vector of each sentence's words; need not have unit length, and is zero if
+            no word has a vector.
         probabilities: (m, C) class probabilities; a row of zeros for a picture that could not be read. Of classes
             with equal probability the first counts as the more probable one.
         class_vectors: (C, dim), vectors of the class names.
@@ -82,7 +83,7 @@ def evaluate_object_detection(
     """
     class_vectors = encoded_classes(encoder)
 
-    def by_k(part: Iterable[Document]) -> dict[int, Evaluation]:
+    def evaluate_each_k(part: Iterable[Document]) -> dict[int, Evaluation]:
         records: dict[int, list[DocumentScores]] = {k: [] for k in range(1, largest + 1)}
         readable = total = 0
         for document in part:
@@ -94,14 +95,14 @@ def evaluate_object_detection(
         if total and not readable:
             raise FeatureError(
                 f"object detection needs picture files, and none of the {total:,} pictures can be read; models that "
-                "were trained on the features beside a corpus do without"
+                "were trained on the features beside a corpus need none"
             )
         return {k: Evaluation(tuple(results), resamplings, seed) for k, results in records.items()}
 
-    tested = by_k(documents)
-    validated = by_k(validation)
+    tested = evaluate_each_k(documents)
+    validated = evaluate_each_k(validation)
     k = best_k(tested)
-    validation_k = best_k(validated) if validated[1].defined else None
+    validation_k = best_k(validated) if validated[1].defined else None  # which documents are defined is equal for all K
     return ObjectDetection(k, tested[k], validation_k, None if validation_k is None else tested[validation_k])
 
 
@@ -131,5 +132,6 @@ def best_k(by_k: dict[int, Evaluation]) -> int:
 
 
 def _unit(vectors: FloatMatrix) -> FloatMatrix:
+    """Scale (..., dim) vectors to length 1, as ``unit_rows`` does for matrices; zeros stay."""
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return np.asarray(vectors / np.where(lengths > 0, lengths, 1), np.float32)

@@ -112,15 +112,15 @@ def tune_refinement(
     if not strengths or not thresholds or not all(value >= 0 for value in (*strengths, *thresholds)):
         raise SettingError("strengths and thresholds need at least one number each, none below 0")
     ranked = partial(rank_pools, image_of=image_of, pool=pool, draws=draws, seed=seed)
-    ahead: list[NDArray[np.float64]] = []
+    by_chunk: list[NDArray[np.float64]] = []
 
-    def watched(queries: NDArray[np.intp], images: NDArray[np.intp]) -> NDArray[np.floating]:
+    def noting_differences(queries: NDArray[np.intp], images: NDArray[np.intp]) -> NDArray[np.floating]:
         cosines = similarities(queries, images)
-        ahead.append(top_difference(cosines))
+        by_chunk.append(top_difference(cosines))
         return cosines
 
-    plain = ranked(watched)
-    differences = np.concatenate(ahead)
+    plain = ranked(noting_differences)
+    differences = np.concatenate(by_chunk)
     settings = [_setting(Refinement(0.0, 0.0), differences, plain, plain)]
     for strength in strengths:
         # Every query is refined once for each λ; a T only selects between its refined and its plain rank.
@@ -133,7 +133,7 @@ def tune_refinement(
         refined = ranked(all_refined)
         settings += [_setting(Refinement(strength, threshold), differences, plain, refined) for threshold in thresholds]
     ranks = np.concatenate([draw.ranks.mean for draw in plain])
-    return Tuning(tuple(settings), min(settings, key=_goodness), differences, ranks, pool)
+    return Tuning(tuple(settings), min(settings, key=_cost), differences, ranks, pool)
 
 
 def tune_pairs(coherence: Coherence, pairs: PairVectors, settings: RefinementSettings) -> Tuning:
@@ -165,8 +165,8 @@ def _setting(
     return Setting(*refinement, float(hard.mean()), metrics)
 
 
-def _goodness(setting: Setting) -> tuple[float, float, float, float]:
-    """Return a number to sort by, smaller for better settings; figures that differ by rounding are equal."""
+def _cost(setting: Setting) -> tuple[float, float, float, float]:
+    """Return a key to sort by, smaller for better settings; figures that differ by rounding are equal."""
     metrics = setting.metrics
     return (round(metrics.median_rank.mean, 9), round(metrics.mean_rank.mean, 9), setting.threshold, setting.strength)
 

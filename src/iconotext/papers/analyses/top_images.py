@@ -169,7 +169,7 @@ def ask(
 
 def _rankings(search: Search, numbers: np.ndarray[Any, Any], attention: Attention | None, count: int) -> list[Ranking]:
     pairs, coherence = search.pairs, search.encoder.coherence
-    images = np.arange(len(pairs.pictures))
+    images = np.arange(len(pairs.images))
     best, values = best_images(search.score, numbers, images, count)
     results = []
     for row, number in enumerate(numbers.tolist()):
@@ -178,9 +178,9 @@ def _rankings(search: Search, numbers: np.ndarray[Any, Any], attention: Attentio
         rank = ranks_of(search.score(numbers[[row]], images), own_image).mean[0]
         relations: dict[str, float] = {}
         if coherence is not None:
-            probabilities = coherence.probabilities(pairs.texts[[number]], pairs.images[own_image])[0, 0]
+            probabilities = coherence.probabilities(pairs.text_vectors[[number]], pairs.image_vectors[own_image])[0, 0]
             relations = dict(zip(coherence.relations, probabilities.tolist(), strict=True))
-        words = [] if attention is None else attention(pairs.text[number])
+        words = [] if attention is None else attention(pairs.texts[number])
         ranked = (tuple(best[row].tolist()), tuple(values[row].tolist()), float(rank))
         results.append(Ranking(search.model, *ranked, relations, words, search.refinement))
     return results
@@ -190,9 +190,9 @@ def top_images_page(queries: Sequence[QueryResults], pairs: PairVectors, *, corp
     """A whole HTML page with a part for each text; ``drawn`` is a sentence that says how they were chosen."""
     image_numbers = {int(pairs.image_of[query.number]) for query in queries}
     image_numbers |= {image for query in queries for result in query.results for image in result.images}
-    embedded = embed(pairs.pictures, sorted(image_numbers), longer_side=IMAGE_SIDE)
+    embedded = embed(pairs.images, sorted(image_numbers), longer_side=IMAGE_SIDE)
     pictures = {
-        number: {"name": readable(PurePath(pairs.pictures[number].source).name), "embedded": picture}
+        number: {"name": readable(PurePath(pairs.images[number].source).name), "embedded": picture}
         for number, picture in embedded.items()
     }
     return filled(
@@ -202,7 +202,7 @@ def top_images_page(queries: Sequence[QueryResults], pairs: PairVectors, *, corp
         styles=["examples.css", "top_images.css"],
         corpus=readable(corpus),
         drawn=drawn,
-        candidates=len(pairs.pictures),
+        candidates=len(pairs.images),
         pictures=pictures,
         parts=[_part(query, pairs) for query in queries],
     )
@@ -213,7 +213,7 @@ def _part(query: QueryResults, pairs: PairVectors) -> dict[str, Any]:
     labels = pairs.labels[number]
     return {
         "identifier": readable(pairs.ids[number]),
-        "text": readable(pairs.text[number]),
+        "text": readable(pairs.texts[number]),
         "own": own_image,
         "drawn_for": query.relations,
         "holds": [name for name, label in zip(pairs.relations, labels.tolist(), strict=True) if label == 1],

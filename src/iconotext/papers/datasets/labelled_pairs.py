@@ -347,7 +347,7 @@ def labelled_documents(
         raise CorpusError(f"none of {len(has_file)} pairs has a picture: leave out only_found=True")
     splits = split_pairs(keys, seed=settings.seed, group=settings.group)
     _report_shared(build, keys, splits)
-    ids, left = UniqueIds(), iter(splits)
+    ids, next_split = UniqueIds(), iter(splits)
     for pair in pairs:
         file = files.get(pair.image)
         if file is None and settings.only_found:
@@ -357,7 +357,7 @@ def labelled_documents(
         source = pair.image if file is None else build.relative_path(file)
         columns: Values = {"sentences": [pair.text], "images": [source], "links": [(0, 0)]}
         labels = {"relations": pair.relations, "meta": pair.meta}
-        yield {"id": ids.take(pair.name), "split": next(left), **columns, **labels}
+        yield {"id": ids.take(pair.name), "split": next(next_split), **columns, **labels}
     report.count("rows", usable.counts["rows"])
     report.count("pairs that are used", len(keys), data_set.published)
     report.count("rows that repeat the text and picture of an earlier one", usable.counts["repeats"])

@@ -65,22 +65,31 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
             check_copy(file.parent, build.folder, force=build.force)
         except OutputError as error:
             raise OutputError(f"{error}; features=False copies none") from error
-    pictures = FoundImages(settings.images) if settings.images is not None else None
+    sources: dict[str, str] = {}
+    yield from _documents(build, settings, file, sources)
+    if settings.compare is not None:
+        build.published = PUBLISHED[settings.compare]
+    if settings.features:
+        if copy_feature_table(file.parent, build.folder, renamed=sources, force=build.force):
+            build.report.note(f"{TABLE_FILE} and {ROWS_FILE}: copied beside the corpus")
+        elif not (file.parent / TABLE_FILE).is_file():
+            build.report.note(f"no {TABLE_FILE} in {file.parent}: the corpus has no features")
+
+
+def _documents(build: Build, settings: Settings, file: Path, sources: dict[str, str]) -> Iterator[Values]:
+    """Yield the documents, and note in ``sources`` the path of each image whose file is there, by its id."""
+    pictures = None if settings.images is None else FoundImages(settings.images)
     read = missing = 0
-    renamed: dict[str, str] = {}
     for record in build.watch(read_records(file), label="Reading"):
         read += 1
         row = record.row
         if record.problems or row is None:
             build.report.drop("document cannot be read", record.place, str(record.problems[0]))
             continue
-        files = [pictures.named(name) if pictures is not None else None for name in row.images]
-        missing += sum(path is None for path in files)
-        sources = [
-            name if path is None else build.relative_path(path) for name, path in zip(row.images, files, strict=True)
-        ]
-        renamed |= {name: new for name, new in zip(row.images, sources, strict=True) if name != new}
-        values = row.model_dump(exclude_none=True) | {"images": sources}
+        files = [None if pictures is None else pictures.named(name) for name in row.images]
+        missing += files.count(None)
+        sources |= {n: build.relative_path(path) for n, path in zip(row.images, files, strict=True) if path is not None}
+        values = row.model_dump(exclude_none=True) | {"images": [sources.get(name, name) for name in row.images]}
         if settings.only_found:
             values = only_there(build, values, files, {})
             if not values["images"]:
@@ -90,10 +99,3 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
     build.report.count("documents in the source", read)
     if pictures is not None:
         build.report.count("images without a file", missing)
-    if settings.compare is not None:
-        build.published = PUBLISHED[settings.compare]
-    if settings.features:
-        if copy_feature_table(file.parent, build.folder, renamed=renamed, force=build.force):
-            build.report.note(f"{TABLE_FILE} and {ROWS_FILE}: copied beside the corpus")
-        elif not (file.parent / TABLE_FILE).is_file():
-            build.report.note(f"no {TABLE_FILE} in {file.parent}: the corpus has no features")

@@ -142,7 +142,7 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
 def _recipes(build: Build, part: str, path: Path) -> Iterator[Recipe]:
     """Yield the recipes of a part of RecipeQA, each from its richest context, in the order of these contexts."""
     best: dict[str, tuple[tuple[int, int, int], int]] = {}
-    first: dict[str, int] = {}  # what the first context of a recipe holds
+    first: dict[str, int] = {}  # content of the first context of each recipe
     differing: set[str] = set()
     questions = 0
     for _, index, value in source_entries(path, ("data",), ABOUT):

@@ -154,9 +154,9 @@ def read_stories(build: Build, settings: StorySettings, tier: Tier) -> Sequence[
 def _usable(
     build: Build, tier: Tier, parts: Mapping[Split, Iterable[Part]], titles: Mapping[str, str], images: NamedImages
 ) -> Iterator[Story]:
-    read = Counter[Split]()
+    whole = Counter[Split]()
     for split, name, story, meta in tier.joined(parts, build.report.drop):
-        read[split] += 1
+        whole[split] += 1
         if fault := _fault(story, images.problems):
             build.report.drop(fault[0], name, fault[1])
             continue
@@ -164,7 +164,7 @@ def _usable(
         meta = {"album_id": story[0].album, **meta} | ({"title": title} if title else {})
         yield Story(name, split, story, [images.path(part.photo) for part in story], meta)
     for split in parts:
-        build.report.count(f"stories with {PHOTOGRAPHS} sentences: {split}", read[split])
+        build.report.count(f"stories with {PHOTOGRAPHS} sentences: {split}", whole[split])
 
 
 def _fault(parts: tuple[Part, ...], problems: Mapping[str, str]) -> tuple[str, str] | None:
@@ -182,7 +182,7 @@ def _parts(build: Build, settings: StorySettings, tier: Tier, path: Path, titles
     for key, index, value in source_entries(path, ("annotations", "albums"), tier.about()):
         if key == "albums":
             if isinstance(value, dict) and isinstance(value.get("title"), str):
-                with suppress(ValueError):  # no caption can belong to it
+                with suppress(ValueError):  # an album without an id, to which no caption can belong
                     titles[_id(value, "id")] = clean_text(value["title"])
             continue
         complain = partial(build.report.drop, "annotation that cannot be read", f"{path.name}, annotation {index}")
@@ -264,7 +264,8 @@ def join_captions(parts: Mapping[Split, Iterable[Part]], drop: Drop) -> Iterator
     """
     begun = Counter[str]()
     for split, split_parts in parts.items():
-        waiting: dict[str, dict[int, dict[int, Part]]] = {}  # of an album, the one that got the last caption is last
+        # By album, number of the story and place; the story that got the album's last caption is its last entry.
+        waiting: dict[str, dict[int, dict[int, Part]]] = {}
         for part in split_parts:
             if part.place >= PHOTOGRAPHS:
                 drop("caption without a place in a story", f"photograph {part.photo}", f"place {part.place}")

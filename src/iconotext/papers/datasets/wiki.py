@@ -35,7 +35,11 @@ if TYPE_CHECKING:
 
 
 def clean_text(text: str, misread: Mapping[str, str] | None = None) -> str:
-    """Replace HTML entities by characters, collapse white space, and remove control characters."""
+    """Replace HTML entities by characters, collapse white space, and remove control characters.
+
+    Args:
+        misread: Characters that were read in a wrong encoding, each with the right one.
+    """
     text = html.unescape(text)
     for wrong, right in (misread or {}).items():
         text = text.replace(wrong, right)

@@ -122,28 +122,28 @@ def _text_parts(code: Wikicode) -> Iterator[str]:
     from mwparserfromhell.nodes import ExternalLink, Heading, HTMLEntity, Tag, Text, Wikilink
 
     for node in code.nodes:
-        if isinstance(node, Text):
-            yield node.value
-        elif isinstance(node, Wikilink):
-            yield from _link(node)
-        elif isinstance(node, Tag):
-            yield from _tag(node)
-        elif isinstance(node, ExternalLink):
-            if node.title is not None:
-                yield from _text_parts(node.title)
-        elif isinstance(node, HTMLEntity):
-            yield _character(node)
-        elif isinstance(node, Heading):
-            yield "\n\n"
-        else:  # a template, its parameter, a comment
-            yield GONE
+        match node:
+            case Text():
+                yield node.value
+            case Wikilink():
+                yield from _link(node)
+            case Tag():
+                yield from _tag(node)
+            case ExternalLink():
+                yield from () if node.title is None else _text_parts(node.title)
+            case HTMLEntity():
+                yield _character(node)
+            case Heading():
+                yield "\n\n"
+            case _:  # a template, its parameter, a comment
+                yield GONE
 
 
 def _link(node: Wikilink) -> Iterator[str]:
     title = str(node.title).strip()
     prefix, colon, rest = title.partition(":")
-    away = node.text is None and LANGUAGE.fullmatch(prefix) and rest.strip() and not rest.startswith(" ")
-    if away or (colon and prefix.strip().lower() in NO_TEXT):
+    to_language = node.text is None and LANGUAGE.fullmatch(prefix) and rest.strip() and not rest.startswith(" ")
+    if to_language or (colon and prefix.strip().lower() in NO_TEXT):
         yield GONE
     elif node.text is not None and str(node.text).strip():
         yield from _text_parts(node.text)

@@ -221,7 +221,7 @@ def study_results(study: Path, *, power: float = POWER, significance: float = SI
     """Count the majorities of a study, finished or not. Pairs that lack votes are not counted."""
     with transaction(study) as connection:
         about = about_study(connection)
-        far = progress_of(connection)
+        progress = progress_of(connection)
         pairs = connection.execute("SELECT number, model, relations, identical FROM pairs ORDER BY number").fetchall()
         votes: dict[int, list[str]] = {}
         cast = connection.execute("SELECT pair, answer, swapped FROM votes WHERE answer IS NOT NULL")
@@ -238,7 +238,7 @@ def study_results(study: Path, *, power: float = POWER, significance: float = SI
             _row(model, relation, counts, about.raters, power=power, significance=significance)
             for relation, counts in judged.items()
         ]
-    return StudyResults(about, tuple(rows), far, power, significance)
+    return StudyResults(about, tuple(rows), progress, power, significance)
 
 
 def study_grids(results: StudyResults) -> list[Grid]:
@@ -257,10 +257,11 @@ def study_grids(results: StudyResults) -> list[Grid]:
         shares = [[*cells, " / ".join(map(str, figures))] for cells, figures in zip(shares, column, strict=True)]
         beside = [f"Published: {', '.join(OUTCOMES[:4])}, of CMCM_c against CMCA."]
     tests = [[name, *_tests(row)] for name, row in zip(names, results.rows, strict=True)]
-    far = results.progress
+    progress = results.progress
+    raters = counted(sum(map(bool, progress.of_rater.values())), "rater")
     votes = (
-        f"{far.votes:,} of {far.needed:,} votes by {counted(sum(map(bool, far.of_rater.values())), 'rater')}; "
-        f"{far.complete:,} of {far.pairs:,} pairs have all of theirs, and only those are counted."
+        f"{progress.votes:,} of {progress.needed:,} votes by {raters}; "
+        f"{progress.complete:,} of {progress.pairs:,} pairs have all of theirs, and only those are counted."
     )
     about = results.about
     note = (

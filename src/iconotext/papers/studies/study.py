@@ -245,18 +245,18 @@ def _relative_path(image: Path, folder: Path) -> str:
 def contenders(first: Search, second: Search, chosen: Mapping[int, tuple[str, ...]]) -> list[Contenders]:
     """Select the best images of two models among all of a corpus."""
     pairs = first.pairs
-    queries, images = np.array(list(chosen), np.intp), np.arange(len(pairs.pictures))
+    queries, images = np.array(list(chosen), np.intp), np.arange(len(pairs.images))
     one, other = (best_images(search.score, queries, images)[0][:, 0].tolist() for search in (first, second))
     return [
-        Contenders(first.model, pairs.ids[query], pairs.text[query], _file(pairs, a), _file(pairs, b), chosen[query])
+        Contenders(first.model, pairs.ids[query], pairs.texts[query], _file(pairs, a), _file(pairs, b), chosen[query])
         for query, a, b in zip(queries.tolist(), one, other, strict=True)
     ]
 
 
 def _file(pairs: PairVectors, image: int) -> Path:
-    file = pairs.pictures[image].file
+    file = pairs.images[image].file
     if not isinstance(file, Path):
-        raise CorpusError(f"picture {pairs.pictures[image].source}: is not a file, so it cannot be shown to raters")
+        raise CorpusError(f"picture {pairs.images[image].source}: is not a file, so it cannot be shown to raters")
     return file
 
 
@@ -347,11 +347,11 @@ def next_pair(study: Path, rater: str, *, now: float | None = None) -> ShownPair
         else:
             about = about_study(connection)
             values = {"rater": rater, "raters": about.raters, "expired": now - RESERVED}
-            left = connection.execute(_OPEN, values).fetchall()
-            if not left:
+            open_pairs = connection.execute(_OPEN, values).fetchall()
+            if not open_pairs:
                 return None
             places, swapped = _drawn(about.seed, rater, _pairs(connection))
-            number = max(left, key=lambda item: (item[1], -places[item[0]]))[0]
+            number = max(open_pairs, key=lambda item: (item[1], -places[item[0]]))[0]
             connection.execute(_ROOM, values | {"pair": number})
             row = (number, rater, swapped[number], now)
             connection.execute("INSERT INTO votes (pair, rater, swapped, given) VALUES (?, ?, ?, ?)", row)
@@ -378,7 +378,7 @@ def vote(study: Path, number: int, rater: str, answer: str, *, now: float | None
     if answer not in ANSWERS:
         raise SettingError(f"answer {answer!r}: there are {', '.join(ANSWERS)}")
     with transaction(study, writing=True) as connection:
-        _shown_names(connection, number, rater)  # is it with this rater?
+        _shown_names(connection, number, rater)  # an error if the pair is not with this rater
         key = (number, rater)
         stored = connection.execute("SELECT answer FROM votes WHERE pair = ? AND rater = ?", key).fetchone()
         if stored[0] is not None:

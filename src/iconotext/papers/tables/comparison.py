@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -200,26 +200,27 @@ class Comparison:
 
 
 def footnotes(comparisons: Sequence[Comparison]) -> list[Footnote]:
-    """A fidelity line for the rows of a table, one for those that differ alike, and why others have no figures."""
-    names: dict[tuple[str, ...], list[str]] = {}
+    """Make a fidelity line for the rows of a table, one for those that differ alike, and one for each failed run."""
+    rows_by_texts: dict[tuple[str, ...], list[str]] = {}
     many_corpora = len(comparisons) > 1
     differences = [c.differing(many_corpora=many_corpora) for c in comparisons]
     for name in dict.fromkeys(row.name for c in comparisons for row in c.shown):
         texts = tuple(dict.fromkeys(text for of_rows in differences for text in of_rows.get(name, ())))
-        names.setdefault(texts, []).append(name)
-    lines = [Footnote(line(", ".join(rows), texts), rows) for texts, rows in names.items()]
-    for comparison in comparisons:
-        where = f" on {comparison.label}" if many_corpora else ""
-        for row in comparison.shown:
-            for run in runs_of(row, comparison.seeds):
-                run_name = run_title(row, run.seed, comparison.seeds) + where
-                if run.key in comparison.failed:
-                    lines.append(Footnote(f"{run_name} failed: {comparison.failed[run.key]}", [row.name], grave=True))
-                elif run.key in comparison.collapsed:
-                    suffix = "" if comparison.counts(run.key) else " and has no figures here"
-                    text = f"{run_name} collapsed{suffix}: {comparison.collapsed[run.key]['why']}"
-                    lines.append(Footnote(text, [row.name], grave=True))
-    return lines
+        rows_by_texts.setdefault(texts, []).append(name)
+    lines = [Footnote(line(", ".join(rows), texts), rows) for texts, rows in rows_by_texts.items()]
+    return lines + [note for c in comparisons for note in _failures(c, f" on {c.label}" if many_corpora else "")]
+
+
+def _failures(comparison: Comparison, where: str) -> Iterator[Footnote]:
+    """Yield the reasons why runs failed or collapsed; ``where`` names the corpus if there are several."""
+    for run in (run for row in comparison.shown for run in runs_of(row, comparison.seeds)):
+        name = run_title(run.row, run.seed, comparison.seeds) + where
+        if run.key in comparison.failed:
+            yield Footnote(f"{name} failed: {comparison.failed[run.key]}", [run.row.name], grave=True)
+        elif run.key in comparison.collapsed:
+            suffix = "" if comparison.counts(run.key) else " and has no figures here"
+            text = f"{name} collapsed{suffix}: {comparison.collapsed[run.key]['why']}"
+            yield Footnote(text, [run.row.name], grave=True)
 
 
 def run_title(row: Row, seed: int, seeds: int) -> str:

@@ -32,7 +32,7 @@ from iconotext.papers.analyses.difficulty import (
 from iconotext.papers.analyses.seeds import differences, over_seeds
 from iconotext.papers.published import published_facts
 from iconotext.papers.tables.comparison import Comparison, run_title, runs_of
-from iconotext.papers.tables.results_grid import SHOWN, BySeed
+from iconotext.papers.tables.results_grid import COMPARED, BySeed
 from iconotext.papers.tables.rows import Row
 from iconotext.report.charts import BLUE, legend_above, write_figure
 from iconotext.report.tables import Drawing, Grid, Note, Section, difference, percent, points
@@ -90,8 +90,8 @@ def rows_of(prepared: Prepared, document: int) -> NDArray[np.int64]:
     return np.asarray(prepared.image_rows[prepared.image_offsets[document] : prepared.image_offsets[document + 1]])
 
 
-def seen_through(recipe: Recipe, prepared: Prepared) -> str:
-    """Describe the vectors in a sentence."""
+def spread_note(recipe: Recipe, prepared: Prepared) -> str:
+    """Return a sentence that names the vectors of images and sentences whose spread is computed."""
     file = word_vector_file(recipe, prepared)
     text = recipe.features.text if recipe.features.text != "words" else "the text backbone that comes with the program"
     of_text = f"mean word vectors of {file.name}" if file else text
@@ -147,12 +147,12 @@ def _scores_by_model(comparison: Comparison, by_name: Mapping[str, BySeed]) -> d
     for name, row in compared_rows(comparison).items():
         scores = by_name.get(row.name, {})
         runs = {run.seed: run.key for run in runs_of(row, comparison.seeds)} if scores else {}
-        if left := {seed: value for seed, value in scores.items() if not comparison.never_left_start(runs[seed])}:
-            by_model[name] = left
+        if started := {seed: value for seed, value in scores.items() if not comparison.never_left_start(runs[seed])}:
+            by_model[name] = started
     return by_model
 
 
-def _at_start(measured: Sequence[Measured]) -> list[str]:
+def _left_out_note(measured: Sequence[Measured]) -> list[str]:
     """Return a note about the runs that are left out, if there are any."""
     left_out = [
         f"{run_title(row, run.seed, comparison.seeds)} on {comparison.label}"
@@ -168,7 +168,7 @@ def _correlation(measured: Sequence[Measured]) -> tuple[Grid | None, dict[str, A
     pairs = [("DC", "TK"), ("DC", "AP"), ("TK", "AP")]
     lowest = {name: (one, other, rho) for one, other, name, rho in published_facts("hessel2019")["lowest_correlation"]}
     facts: dict[str, Any] = {}
-    rows, notes = [], _at_start(measured)
+    rows, notes = [], _left_out_note(measured)
     for comparison, by_name in measured:
         try:
             rhos = _rhos(_scores_by_model(comparison, by_name))
@@ -219,7 +219,7 @@ def _difficulty(measured: Sequence[Measured]) -> tuple[Grid | None, dict[str, An
         image, text = (np.mean([getattr(e, f"{side}_spread").r2 for e in explained]) for side in ("image", "text"))
         cells = [percent(float(np.mean(values))) for values in (image, text, spread, content)]
         rows.append([comparison.label, *cells, *published_values])
-        notes.append(f"{comparison.label}: {seen_through(_recipe(comparison), comparison.prepared)}")
+        notes.append(f"{comparison.label}: {spread_note(_recipe(comparison), comparison.prepared)}")
     if not rows and not notes:
         return None, facts
     note = "R² in percent: how much of the AUC of AP the spread and the content of the test documents explain."
@@ -284,7 +284,7 @@ def bias_sections(comparison: Comparison, by_name: Mapping[str, BySeed]) -> tupl
         notes = [
             "R² of the least squares regression of the AUC of the test documents on image and text spread: the mean of "
             "the seeds' own; in brackets 95 % bootstrap intervals for which documents and seeds are drawn anew.",
-            seen_through(recipe, prepared),
+            spread_note(recipe, prepared),
         ]
         explained: Explained | None = None
         try:
@@ -378,26 +378,32 @@ def share_sections(
     for name, by_seed in unsupervised.items():
         enough = published_facts("li2021")["enough_labels"].get(name)
         facts[name] = {"published": None if enough is None else enough / 100}
+        try:
+            by_share = {share: differences(of_share, by_seed) for share, of_share in supervised.items()}
+        except CorpusError as error:
+            by_share = None
+            notes.append(f"{name} cannot be compared: {error}.")
         cells = []
-        for metric in SHOWN:
-            level = means_of_others[name].means[metric]
-            values = [(share, value) for share, mean in means.items() if (value := mean.means[metric]) is not None]
-            first = None if level is None else overtaking(values, level)
-            try:
-                low = [(share, differences(s, by_seed)[metric].interval[0]) for share, s in supervised.items()]
-                surely = overtaking(low, 0)
-            except CorpusError as error:
-                notes, surely = [*notes, f"{name} cannot be compared: {error}."], None
+        for metric in COMPARED:
+            first, surely = _better_mean_from(means, means_of_others[name], metric), None
+            if by_share is not None:
+                surely = overtaking([(share, gains[metric].interval[0]) for share, gains in by_share.items()], 0)
             facts[name][metric] = {"from": first, "from_with_certainty": surely}
             cells += [_share_cell(first, means), _share_cell(surely, means)]
         lines.append([name, *cells, "–" if enough is None else f"more than {enough} %"])
     if not lines:
         return [drawing], facts
     columns = ["better than"]
-    for metric in SHOWN:
+    for metric in COMPARED:
         columns += [f"{LINK_METRICS[metric].label}: from", f"{LINK_METRICS[metric].label}: beyond chance from"]
-    grid = Grid("Labels that the supervised model needs", [*columns, "published"], lines, list(dict.fromkeys(notes)))
-    return [drawing, grid], facts
+    return [drawing, Grid("Labels that the supervised model needs", [*columns, "published"], lines, notes)], facts
+
+
+def _better_mean_from(means: Mapping[float, Evaluation], other: Evaluation, metric: str) -> float | None:
+    """Return the share from which on the supervised model has a better mean than another one; see ``overtaking``."""
+    level = other.means[metric]
+    values = [(share, value) for share, mean in means.items() if (value := mean.means[metric]) is not None]
+    return None if level is None else overtaking(values, level)
 
 
 def overtaking(values: Sequence[tuple[float, float]], level: float) -> float | None:
@@ -427,12 +433,12 @@ def write_shares(supervised: Mapping[float, Evaluation], unsupervised: Mapping[s
     """
 
     def draw(figure: Figure) -> None:
-        panels = figure.subplots(1, len(SHOWN), squeeze=False)[0]
-        for panel, metric in zip(panels, SHOWN, strict=True):
+        panels = figure.subplots(1, len(COMPARED), squeeze=False)[0]
+        for panel, metric in zip(panels, COMPARED, strict=True):
             _share_panel(panel, supervised, unsupervised, metric)
         legend_above(figure)
 
-    write_figure(draw, path, width=0.6 + 3.6 * len(SHOWN), height=3.1, force=True)
+    write_figure(draw, path, width=0.6 + 3.6 * len(COMPARED), height=3.1, force=True)
 
 
 def _share_panel(

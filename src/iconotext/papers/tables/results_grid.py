@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from iconotext.papers.analyses.seeds import Difference, differences, spread_over
 from iconotext.papers.published import Cells, published_facts
 from iconotext.report.tables import Bold, Grid, difference, percent
 
-SHOWN = ("auc", "p@1")
+COMPARED = ("auc", "p@1")
 """The metrics that are compared."""
 
 BySeed = Mapping[int, "Evaluation"]
@@ -46,29 +46,29 @@ def compare_rows(rows: Mapping[str, BySeed], reference: str) -> tuple[Grid | Non
         dicts = {metric: asdict(d) for metric, d in by_metric.items()}
         facts[name] = {"spread": spread, "difference": {"to": reference, **dicts} if by_metric else None}
         cells = [name, f"{len(by_seed)}"]
-        for metric in SHOWN:
+        for metric in COMPARED:
             cells.append(f"± {percent(spread[metric])}" if spread[metric] is not None else "–")
-            cells.append(_cell(by_metric[metric]) if by_metric else "–")
+            cells.append(_difference_cell(by_metric[metric]) if by_metric else "–")
         lines.append(cells)
     if len(rows) < 2 and all(len(by_seed) < 2 for by_seed in rows.values()):
         return None, facts
     columns = [
         "",
         "seeds",
-        *(f"{LINK_METRICS[metric].label}{suffix}" for metric in SHOWN for suffix in (": spread", f" − {reference}")),
+        *(f"{LINK_METRICS[metric].label}{suffix}" for metric in COMPARED for suffix in (": spread", f" − {reference}")),
     ]
     return Grid(f"Differences to {reference}", columns, lines, notes), facts
 
 
-def _cell(delta: Difference) -> str:
-    interval = difference(delta.difference, *delta.interval)
-    return f"{interval}, {delta.same_sign} of {delta.seeds}" if delta.seeds > 1 else interval
+def _difference_cell(delta: Difference) -> str:
+    cell = difference(delta.difference, *delta.interval)
+    return f"{cell}, {delta.same_sign} of {delta.seeds}" if delta.seeds > 1 else cell
 
 
-SHOWN_METRICS = ("auc", "p@1", "p@5")
+GRID_METRICS = ("auc", "p@1", "p@5")
 
 WITHIN = 1.0
-"""Percentage points within which a figure counts as good as the best of its column. The paper says "within 1 % of the
+"""Percentage points within which a figure counts as good as the best of its column. Hessel 2019 says "within 1 % of the
 best-in-column performance". Its AUC columns follow this rule exactly. Its columns of p@1/p@5 are bold as pairs, by no
 rule that we could find, so we judge the two numbers separately."""
 
@@ -128,30 +128,35 @@ def losses_grid(
     notes: Sequence[str],
 ) -> Grid:
     """Make the table of the supplement's §2: AUC, and the negative loss on test documents, beside published figures."""
-    groups, lines = _groups(rows, published), []
-    for name in dict.fromkeys([*published, *rows]):
-        cells: list[Sequence[str]] = [name]
-        for group, is_measured in groups:
-            if is_measured:
-                value = losses.get(name, {}).get(group)
-                cells += [_text(_measured_figures(rows.get(name, {}).get(group))[0], None) or "–"]
-                cells += ["–" if value is None else f"{-value:.3f}"]
-            else:
-                area, loss = published.get(name, {}).get(group, (math.nan, math.nan))
-                cells += ["–" if math.isnan(x) else f"{x:.{digits}f}" for x, digits in ((area, 1), (loss, 2))]
-        lines.append(cells)
+    groups = _groups(rows, published)
+
+    def cells(name: str, group: str, is_measured: bool) -> list[Sequence[str]]:
+        if is_measured:
+            loss = losses.get(name, {}).get(group)
+            area = _text(_measured_figures(rows.get(name, {}).get(group))[0], None)
+            return [area or "–", "–" if loss is None else f"{-loss:.3f}"]
+        figures = published.get(name, {}).get(group, (math.nan, math.nan))
+        return ["–" if math.isnan(x) else f"{x:.{digits}f}" for x, digits in zip(figures, (1, 2), strict=True)]
+
+    names = dict.fromkeys([*published, *rows])
+    lines = [[name, *(cell for group in groups for cell in cells(name, *group))] for name in names]
+    minus = "−L: minus the mean loss on the test documents, by their own negatives; higher is better."
+    columns = ["", *((head, name) for head in _heads(groups) for name in ("AUC", "−L"))]
+    return Grid(title, columns, lines, [*notes, minus, *_loss_notes(losses)])
+
+
+def _loss_notes(losses: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
+    """Compare, on each data set, the losses of the table's two rows: first fixed image features, then fine-tuned."""
     better = published_facts("hessel2019")["fine_tuned_better"]
-    notes = [*notes, "−L: minus the mean loss on the test documents, by their own negatives; higher is better."]
-    for group in dict.fromkeys(group for cells in rows.values() for group in cells):
+    for group in dict.fromkeys(group for values in losses.values() for group in values):
         of_group = {name: values[group] for name, values in losses.items() if group in values}
         if len(of_group) == 2:
             (first, fixed), (second, tuned) = of_group.items()
             less = f"{abs(1 - tuned / fixed):.0%}" if fixed else "–"
-            notes.append(
+            yield (
                 f"{group}: the loss of {second} is {less} {'lower' if tuned < fixed else 'higher'} than that of "
                 f"{first} (published: about {better} % lower on WIKI)."
             )
-    return Grid(title, ["", *((head, name) for head in _heads(groups) for name in ("AUC", "−L"))], lines, notes)
 
 
 def _groups(rows: Mapping[str, Mapping[str, Any]], published: Cells) -> list[tuple[str, bool]]:
@@ -170,28 +175,27 @@ def _heads(groups: Sequence[tuple[str, bool]]) -> list[str]:
 
 def is_bold(value: float, best: float | None) -> bool:
     """Tell whether a figure, in percent, is within 1 point of the best of its column, both as printed (one decimal)."""
-    # 64.4 - 63.4 is a little more than 1 in binary numbers.
-    return best is not None and round(best, 1) - round(value, 1) <= WITHIN + 1e-9
+    return best is not None and round(best, 1) - round(value, 1) <= WITHIN + 1e-9  # 64.4 - 63.4 is a little above 1
 
 
 def _measured_figures(evaluation: Evaluation | None) -> list[Figure | None]:
     if evaluation is None:
-        return [None] * len(SHOWN_METRICS)
+        return [None] * len(GRID_METRICS)
     return [
         None if mean is None or ends is None else Figure(100 * mean, (100 * ends[0], 100 * ends[1]))
-        for mean, ends in ((evaluation.means[metric], evaluation.intervals[metric]) for metric in SHOWN_METRICS)
+        for mean, ends in ((evaluation.means[metric], evaluation.intervals[metric]) for metric in GRID_METRICS)
     ]
 
 
 def _published_figures(figures: Sequence[float] | None) -> list[Figure | None]:
-    return [None] * len(SHOWN_METRICS) if figures is None else [Figure(figure) for figure in figures]
+    return [None] * len(GRID_METRICS) if figures is None else [Figure(figure) for figure in figures]
 
 
 def _cells(figures: Sequence[Figure | None], best: Sequence[float | None]) -> list[Sequence[str]]:
     texts = [_text(figure, top) for figure, top in zip(figures, best, strict=True)]
     cells: list[Sequence[str]] = []
-    for start in range(0, len(texts), len(SHOWN_METRICS)):
-        area, p1, p5 = texts[start : start + len(SHOWN_METRICS)]
+    for start in range(0, len(texts), len(GRID_METRICS)):
+        area, p1, p5 = texts[start : start + len(GRID_METRICS)]
         cells += [area or "–", [*(p1 or "–"), "/", *(p5 or "–")] if p1 or p5 else "–"]
     return cells
 

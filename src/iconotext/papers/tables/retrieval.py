@@ -400,9 +400,9 @@ def _precision(scores: Scores, dataset: str | None) -> Grid:
         cells = []
         for relation in relations:
             values = [score["precision"].get(relation, {}).get("average_precision") for score in by_seed.values()]
-            good = [value for value in values if value is not None]
+            defined = [value for value in values if value is not None]
             published_figure = published.get(name, {}).get(relation)
-            cell = f"{np.mean(good):.2f}" if good else "–"
+            cell = f"{np.mean(defined):.2f}" if defined else "–"
             cells.append(cell + (f" ({published_figure[0]:.2f})" if published_figure else ""))
         rows.append([name, *cells])
     notes = ["Average precision over the test pairs" + ("; published figures in brackets." if published else ".")]
@@ -478,7 +478,7 @@ def score_retrieval(model: Path, corpus: Path, path: Path) -> None:
         similarities,
     )
     from iconotext.papers.analyses.refinement import tune_refinement, write_tuning
-    from iconotext.train.validate import found_images
+    from iconotext.train.validate import image_retrieval
 
     encoder = retrieval_encoder(str(model), corpus)
     test, validation = (
@@ -492,7 +492,7 @@ def score_retrieval(model: Path, corpus: Path, path: Path) -> None:
         "images": len(test.images),
         "pool": pool,
         "draws": len(plain),
-        "validation": found_images(validation).as_dict(),
+        "validation": image_retrieval(validation).as_dict(),
         "retrieval": _figures(plain),
         "relations": {
             name: None if figures is None else figures.as_dict()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -14,7 +14,7 @@ from iconotext.features.region_files import is_region_file
 from iconotext.papers.published import TABLES, PublishedRow, PublishedTable, Statement
 from iconotext.plain_text import did_you_mean, there_are
 from iconotext.recipe import Recipe, load_recipe
-from iconotext.recipe.encoders import EMBEDDED, TEXT_ENCODERS
+from iconotext.recipe.encoders import EMBEDDED, TEXT_ENCODERS, NetworkSettings
 from iconotext.relations import short_name
 from iconotext.train.checkpoint import flat
 
@@ -51,7 +51,7 @@ class Row:
         transferred: Data set of the training corpus if it is not the table's own; else "".
         needed: Whether the table itself needs it; else it is a row of another table of the same models.
         plain: The recipe without the user's overrides.
-        stated: What the paper says of this row; of a row that the paper lacks, what it says of the table.
+        stated: The paper's statements about this row; for a row that the paper lacks, those about the table.
         extra: Whether the paper lacks it; then it is trained only if it is named.
         lost: Settings that make the row what it is, but that the user's sentence encoder does not have.
     """
@@ -105,7 +105,7 @@ def table_rows(
 
 
 def is_by_relation(table: PublishedTable) -> bool:
-    """Whether the rows of a table depend on the relations that the corpus has labels of."""
+    """Tell whether the rows of a table depend on the relations of which the corpus has labels."""
     return any("{relation}" in row.name for row in table.rows)
 
 
@@ -222,12 +222,6 @@ def _is(row: Row | PublishedRow, name: str) -> bool:
     return name.strip().casefold() in (row.key, row.name.casefold())
 
 
-DEFAULTS = {"features.image": "the backbone that comes with the program", "text.word_vectors": "random"}
-"""Names of inputs that the recipe leaves at their defaults."""
-
-REGION_NAMES = "regions"
-"""The paper's names for ``features.image`` in rows that read regions."""
-
 NOT_COMPARED = ("name", "follows", "seed", "image.network")  # the last is reported as an input
 
 
@@ -240,7 +234,7 @@ def differing(row: Row, table: PublishedTable, sample: Recipe, *, width: int | N
     recipe = row.recipe or (sample if row.key == DETECTION else None)
     if recipe is None:
         return []
-    differences = [*_inputs(recipe, table, width, detects=row.recipe is None)]
+    differences = _inputs(recipe, table, width, detects=row.recipe is None)
     if row.recipe is None or row.plain is None:
         return differences
     settings = _all(row.recipe)
@@ -297,34 +291,49 @@ def line(name: str, differences: Sequence[str]) -> str:
     return f"{name}: differs from the paper (its own in brackets): {'; '.join(differences)}."
 
 
-def _inputs(recipe: Recipe, table: PublishedTable, width: int | None, *, detects: bool) -> Iterator[str]:
-    """Image features and word vectors that are not the paper's: by their name, or a table by its width.
+def _inputs(recipe: Recipe, table: PublishedTable, width: int | None, *, detects: bool) -> list[str]:
+    """Return the image features and word vectors that are not the paper's, with the paper's in brackets.
 
-    A file of regions counts as the paper's by its width: neither its detector nor the number of regions is checked.
-
-    Object detection needs a classifier, which a table has not, and vectors that mean something; see ``baselines``.
+    For object detection (``detects``) they are those of ``links.score_object_detection``: it needs a classifier, which
+    a table has not, and vectors that mean something.
     """
-    settings = _all(recipe)
-    for key, noun in (("features.image", "image features"), ("text.word_vectors", "word vectors")):
-        paper = table.inputs.get(REGION_NAMES if key == "features.image" and recipe.regions else key)
-        if paper is None or (key not in settings and not detects):
-            continue
-        value = DEFAULTS[key] if settings.get(key) is None else str(settings[key])
-        if detects and key == "features.image" and (value == "pixels" or value.endswith(".npy")):
-            value = EMBEDDED
-        if detects and value == DEFAULTS["text.word_vectors"]:
-            value = "of a text backbone" if recipe.features.text == "words" else f"of {recipe.features.text}"
-        if value == "pixels":
-            value = f"{settings.get('image.network', EMBEDDED)}, trained along"
-        same = any(pattern in value.casefold() for pattern in paper["like"])
-        if key == "features.image" and value.endswith(".npy"):
-            same = same or width == paper["width"]
-            value += f", {width} numbers" if width and not same else ""
-        if recipe.regions and key == "features.image":
-            same = is_region_file(Path(value)) and width in (None, paper["width"])
-            value += f", {width} numbers" if is_region_file(Path(value)) and not same else ""
-        if not same:
-            yield f"{noun} {value} ({paper['name']})"
+    differences = (_other_image_features(recipe, table, width, detects), _other_word_vectors(recipe, table, detects))
+    return [text for text in differences if text]
+
+
+def _other_image_features(recipe: Recipe, table: PublishedTable, width: int | None, detects: bool) -> str | None:
+    """Compare by the name, or the width of a table or file of regions, whose detector and number are not checked."""
+    value = recipe.features.image
+    is_table, has_regions = value.endswith(".npy"), recipe.regions is not None
+    paper = table.inputs.get("regions" if has_regions else "features.image")
+    if paper is None:
+        return None
+    if detects and (is_table or value == "pixels"):
+        value, is_table = EMBEDDED, False
+    if isinstance(recipe.image, NetworkSettings) and not detects:
+        value = f"{recipe.image.network}, trained along"
+    is_file = is_table or (has_regions and is_region_file(Path(value)))
+    if has_regions:
+        same = is_file and width in (None, paper["width"])
+    else:
+        same = _is_like(value, paper) or (is_table and width == paper["width"])
+    numbers = f", {width} numbers" if is_file and width else ""
+    return None if same else f"image features {value}{numbers} ({paper['name']})"
+
+
+def _other_word_vectors(recipe: Recipe, table: PublishedTable, detects: bool) -> str | None:
+    paper = table.inputs.get("text.word_vectors")
+    if paper is None or (recipe.words is None and not detects):
+        return None
+    value = recipe.words.word_vectors if recipe.words else None
+    if value is None and detects:
+        value = "of a text backbone" if recipe.features.text == "words" else f"of {recipe.features.text}"
+    value = value or "random"
+    return None if _is_like(value, paper) else f"word vectors {value} ({paper['name']})"
+
+
+def _is_like(value: str, paper: Mapping[str, Any]) -> bool:
+    return any(pattern in value.casefold() for pattern in paper["like"])
 
 
 def _all(recipe: Recipe) -> dict[str, Any]:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from iconotext.train.prepared import Prepared
 
 
-OFTEN = 0.2
+STEP_INTERVAL = 0.2
 """Seconds between two steps that are reported."""
 
 
@@ -81,7 +81,7 @@ def work(job: Job, send: Send) -> None:
     from iconotext.train.run import train
 
     with contextlib.suppress(CollapseError):  # the table measures it, and marks it
-        train(job.recipe, [job.corpus], job.folder, prepared=job.prepared, watcher=Forwarded(send, OFTEN))
+        train(job.recipe, [job.corpus], job.folder, prepared=job.prepared, watcher=Forwarded(send, STEP_INTERVAL))
     if job.kind == "links":
         prepared = open_prepared(job.prepared) if job.losses else None
         links.score_links(job.folder, job.tested, job.results, job.about, prepared=prepared)

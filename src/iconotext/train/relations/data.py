@@ -55,11 +55,8 @@ def read_relation_data(corpora: Sequence[Path], splits: Sequence[str] = SPLITS) 
     """Read corpora; documents with ``relations`` are labelled pairs, all others give images without labels.
 
     By default all splits are read, also those for validation and test: published labels are few, and the model is
-    evaluated by cross-validation.
-
-    Relations are ordered as in the papers; others follow by name.
-
-    An image without labels needs a file and a text: its linked sentences, its caption or its alternative text.
+    evaluated by cross-validation. Relations are ordered as in the papers; others follow by name. An image without
+    labels needs a file and a text: its linked sentences, its caption or its alternative text.
 
     Raises:
         CorpusError: A labelled document does not have exactly one sentence and one image, no document has labels, or a

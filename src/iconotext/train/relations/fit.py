@@ -35,7 +35,7 @@ def fit_logistic(
 ) -> tuple[FloatMatrix, NDArray[np.float32]]:
     """Fit logistic regressions.
 
-    The weights W and biases b minimise Σ cross-entropy(answer, known + row · W + b) + ‖W‖² / (2 · strength).
+    The weights W and biases b minimise Σ cross-entropy(answer, offset + row · W + b) + ‖W‖² / (2 · strength).
 
     Args:
         rows: (n, d).

@@ -123,27 +123,27 @@ def _trained(
     report("reading texts", 0)
     layers = reader.encode(data.texts)
     unseen = unseen_logits(layers, data, parts, settings, report)
-    judged = cross_calibrated(unseen, data.answers, parts)
+    unbiased = cross_calibrated(unseen, data.answers, parts)
     report("final model", 0)
     arrays = calibrated(fit_text(layers, data.texts, data.answers, settings), unseen, data.answers)
     nothing = np.zeros((backbone.dim, len(data.relations)), np.float32)
     of_text = {**arrays, "image": nothing, "image_bias": np.zeros_like(arrays["bias"])}
     weights = RelationWeights(data.relations, of_text, {"text": reader.name, "image": backbone.name})
     report("pictures", 0)
-    learned, count, offsets = _offsets(data, parts, judged, backbone, RelationModel("", weights, reader), settings)
+    learned, count, offsets = _offsets(data, parts, unbiased, backbone, RelationModel("", weights, reader), settings)
     images: dict[str, Any] = {"learned_from": learned, "count": count}
     if offsets is not None:
         all_arrays = {**arrays, "image": offsets.weight, "image_bias": offsets.bias}
         weights = replace(weights, arrays=all_arrays)
         images |= {name: dict(zip(data.relations, figures, strict=True)) for name, figures in offsets.figures.items()}
-    figures = {"relations": _figures(data, judged), "pictures": images}
+    figures = {"relations": _figures(data, unbiased), "pictures": images}
     return weights, {**figures, "pairs": len(data.texts), "splits": data.splits}
 
 
 def _offsets(
     data: RelationData,
     parts: NDArray[np.int64],
-    judged: FloatMatrix,
+    unbiased: FloatMatrix,
     backbone: ImageBackbone,
     text_alone: RelationModel,
     settings: RelationSettings,
@@ -158,7 +158,7 @@ def _offsets(
     pooled, readable = _pooled(backbone, [data.images[i].file or b"" for i in usable])
     usable = usable[readable]
     if len(usable) >= settings.picture_labels:
-        return "labels", len(usable), from_labels(pooled, data.answers[usable], judged[usable], parts[usable])
+        return "labels", len(usable), from_labels(pooled, data.answers[usable], unbiased[usable], parts[usable])
     pooled, readable = _pooled(backbone, [item.image.file or b"" for item in data.described])
     if len(readable) < LEAST_IMAGES:
         return None, len(readable), None
