@@ -172,9 +172,8 @@ def with_relations(
 ) -> list[LinkedDocument]:
     """Add the probability of every relation that the model knows to each link of English documents.
 
-    Args:
-        documents: Each document's links, and image number to (P,) pooled features from the model's image backbone. For
-            an image without features the sentence alone decides.
+    ``documents`` holds each document's links, and image number to (P,) pooled features from the model's image backbone;
+    for an image without features the sentence alone decides.
     """
     rows = [
         (number, link)

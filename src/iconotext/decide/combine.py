@@ -292,8 +292,7 @@ def _log_mean_odds(cells: Cells, log_odds: NDArray[np.floating]) -> NDArray[np.f
 def _mixed(log_odds: FloatMatrix, silent: NDArray[np.float64], even: FloatMatrix | float) -> FloatMatrix:
     """Return (cells,) log-odds by a kind of evidence that says nothing with the probability ``silent``, (cells,).
 
-    Args:
-        even: Log-odds that leave a cell as probable as it is without this kind.
+    ``even`` are log-odds that leave a cell as probable as it is without this kind.
     """
     # The bounds avoid the logarithm of 0 where all or no captions are silent.
     informative = log_odds + np.log1p(-np.minimum(silent, 1 - 1e-9))
@@ -304,11 +303,10 @@ def _mixed(log_odds: FloatMatrix, silent: NDArray[np.float64], even: FloatMatrix
 def caption_matches(
     evidence: Sequence[DocumentEvidence], coefficients: Mapping[str, Coefficients] | None = None
 ) -> list[NDArray[np.float64]]:
-    """Return for each document how well its sentences match the captions: log of the mean odds of a sentence.
+    """Return for each document how well its sentences match the captions: (U,) logs of the mean odds of a sentence.
 
-    Returns:
-        (U,) for the U images without a problem; nan for an image without a text or with the text of an earlier image,
-        often a placeholder ("logo text"), and for all images of a document without sentences.
+    U counts the images without a problem. The log is nan for an image without a text or with the text of an earlier
+    image, often a placeholder ("logo text"), and for all images of a document without sentences.
     """
     entry = (coefficients or load_coefficients())[subset_name(["caption"])]
     matches = [np.full(item.shape[1], np.nan) for item in evidence]
@@ -405,10 +403,9 @@ def places_by_evidence(
     evidence: Collection[Evidence] = EVIDENCE,
     coefficients: Mapping[str, Coefficients] | None = None,
 ) -> list[PlaceEvidence | None]:
-    """Return the likely places of the images of each document, by all evidence but layout.
+    """Return the likely places of the images of each document by all evidence but layout, for inferring a habit.
 
-    Returns:
-        The input for inferring a habit; None for a document without layout, sentences or usable images.
+    None for a document without layout, sentences or usable images.
     """
     by_document: list[PlaceEvidence | None] = [None] * len(gathered)
     placed = [n for n, item in enumerate(gathered) if has_places(item.sound)]

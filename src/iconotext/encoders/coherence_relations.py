@@ -172,10 +172,9 @@ def confidence(probabilities: Floats, strength: float) -> NDArray[np.float64]:
 
 
 def top_difference(similarities: Floats) -> NDArray[np.float64]:
-    """The difference Δ between the two highest similarities of each query, of (Q, N) finite similarities.
+    """Return the (Q,) differences Δ between the two highest similarities of each query, of (Q, N) finite similarities.
 
-    Returns:
-        (Q,), at least 0; infinite if there is only one image, so that no such query is hard.
+    They are infinite if there is only one image, so that no such query is hard.
     """
     checked = _checked(similarities)
     if checked.shape[1] < 2:

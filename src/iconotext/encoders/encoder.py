@@ -213,8 +213,7 @@ def untrained_encoder(
 ) -> Encoder:
     """Make an encoder without training: in the backbones' own space if they share one, else in the concept bridge.
 
-    Args:
-        captions: Compares texts with texts; default: ``text``, which compares them with images.
+    ``captions`` compares texts with texts; default: ``text``, which compares them with images.
     """
 
     def cached(backbone: TextBackbone) -> TextBackbone:

@@ -194,11 +194,7 @@ class RelationModel:
         return np.clip(text_logits(self._arrays, layers, texts), -LIMIT, LIMIT)
 
     def read_layers(self, texts: Sequence[str], layers: NDArray[np.float16]) -> None:
-        """Put log-odds of texts into the cache while their layers are available, which saves encoding them again.
-
-        Args:
-            layers: (N, D) layers of these texts.
-        """
+        """Put log-odds of N texts into the cache while their (N, D) layers are there; saves encoding them again."""
         if self._cache is not None:
             logits = self._of_layers(texts, layers.astype(np.float32))
             store_texts(self._cache, texts, logits, backbone=self._logits.name, kind=KIND)
@@ -206,8 +202,7 @@ class RelationModel:
     def image_offsets(self, pooled: FloatMatrix) -> FloatMatrix:
         """Compute (M, R), the terms of M images in the log-odds; 0 for a relation without an image term.
 
-        Args:
-            pooled: (M, P) pooled features of the image backbone.
+        ``pooled`` are their (M, P) pooled features of the image backbone.
         """
         weight = self._arrays["image"]
         if pooled.ndim != 2 or pooled.shape[1] != len(weight):
@@ -237,11 +232,7 @@ def save_relation_model(folder: Path, weights: RelationWeights) -> None:
 
 
 def load_relation_model(folder: Path | None = None, *, cache: FeatureCache | None = None) -> RelationModel:
-    """Load a relation model.
-
-    Args:
-        folder: A folder written by ``train_relations``; None for the model in the package.
-    """
+    """Load a relation model from a folder written by ``train_relations``; None for the model in the package."""
     from safetensors import SafetensorError, safe_open
 
     folder = folder or relations_folder()

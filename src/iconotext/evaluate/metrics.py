@@ -82,10 +82,9 @@ def checked_scores(scores: NDArray[np.floating]) -> NDArray[np.floating]:
 
 
 def auc(scores: NDArray[np.floating], gold: NDArray[np.bool_]) -> float | None:
-    """Area under the ROC curve: how often a gold cell has a higher score than a cell that is not gold.
+    """Area under the ROC curve: how often a gold cell has a higher score than a cell that is not gold; 0.5 by chance.
 
-    Returns:
-        0 to 1; 0.5 by chance. None if undefined: no cell is gold, or all are.
+    None if undefined: no cell is gold, or all are.
     """
     positive, negative = scores[gold], np.sort(scores[~gold])
     if not positive.size or not negative.size:

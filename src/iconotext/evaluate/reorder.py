@@ -114,11 +114,7 @@ def reorder(
     seed: int = 0,
     say: Callable[[str], None] = lambda _: None,
 ) -> Reordering:
-    """Shuffle the images of documents, put them back, and measure.
-
-    Args:
-        linker: Its encoder and its evidence, of ``CONTENT``, are used.
-    """
+    """Shuffle the images of documents, put them back by the linker's encoder and ``CONTENT`` evidence, and measure."""
     if kinds := [kind for kind in linker.settings.evidence if kind not in CONTENT]:
         raise SettingError(f"evidence {kinds[0]} tells the places, which are to be found: name {', '.join(CONTENT)}")
     unseen = UnseenImages(say, from_file=linker.encoder.image_source.from_file)

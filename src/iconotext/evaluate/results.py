@@ -137,11 +137,9 @@ class Results:
 
 
 def totals_and_weights(documents: Iterable[DocumentScores]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Numerators and denominators of the metrics.
+    """Two (documents, metrics) arrays in the order of ``LINK_METRICS``: numerators and denominators of the metrics.
 
-    Returns:
-        Two (documents, metrics) arrays in the order of ``LINK_METRICS``: a metric is the sum of the first over the sum
-        of the second.
+    A metric is the sum of the first over the sum of the second.
     """
     pairs = [[document.figures[metric] for metric in LINK_METRICS] for document in documents]
     figures = np.array(pairs, np.float64).reshape(-1, len(LINK_METRICS), 2)

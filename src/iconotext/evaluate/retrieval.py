@@ -197,10 +197,9 @@ def ranks_of(similarities: Floats, true: Numbers) -> Ranks:
 
 
 def draw_pools(images: int, *, pool: int = POOL, draws: int = DRAWS, seed: int = 0) -> Iterator[Numbers]:
-    """Draw images without replacement, several times.
+    """Draw images without replacement, several times; yield their (pool,) ascending numbers.
 
-    Yields:
-        (pool,) ascending numbers of images. Only once if the pool has all images, since others would be the same.
+    Only once if the pool has all images, since others would be the same.
     """
     if pool < 1 or draws < 1:
         raise SettingError(f"pool is {pool} and draws is {draws}; both are at least 1")
@@ -215,11 +214,7 @@ def draw_pools(images: int, *, pool: int = POOL, draws: int = DRAWS, seed: int =
 
 
 def pool_queries(image_of: Numbers, pool: Numbers, images: int) -> tuple[Numbers, Numbers]:
-    """Find the pairs whose image is in a pool.
-
-    Returns:
-        (Q,) ascending numbers of the pairs, and (Q,) positions of their images in the pool.
-    """
+    """Return the (Q,) ascending numbers of the pairs whose image is in a pool, and the images' (Q,) positions in it."""
     place = np.full(images, -1)
     place[pool] = np.arange(len(pool))
     queries = np.flatnonzero(place[image_of] >= 0)
@@ -235,11 +230,7 @@ def chunks(queries: int, pool: int) -> Iterator[slice]:
 def rank_pools(
     score: Score, image_of: Numbers, *, pool: int = POOL, draws: int = DRAWS, seed: int = 0
 ) -> tuple[Draw, ...]:
-    """Rank the right images in several pools; see ``draw_pools``.
-
-    Args:
-        image_of: (P,) number of each pair's image, from 0.
-    """
+    """Rank the right images, by each pair's (P,) number of its image, from 0, in several pools; see ``draw_pools``."""
     images = int(image_of.max()) + 1 if len(image_of) else 0
     ranked = []
     for drawn in draw_pools(images, pool=pool, draws=draws, seed=seed):

@@ -132,10 +132,9 @@ def score_documents(
     seed: int = 0,
     say: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Scored]:
-    """Score documents, one at a time. A document that cannot be linked ends it: figures without it would be misleading.
+    """Score documents, one at a time, with a ``model`` as for ``load_encoder``, or ``random`` for the baseline.
 
-    Args:
-        model: As for ``load_encoder``; ``random`` for the baseline.
+    A document that cannot be linked ends it: figures without it would be misleading.
     """
     from iconotext.evaluate.results import Scored
     from iconotext.linker import Linker

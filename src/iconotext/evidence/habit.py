@@ -165,8 +165,7 @@ def common_shares() -> NDArray[np.float64]:
 def place_evidence(place: Places, log_odds: FloatMatrix) -> PlaceEvidence:
     """Return the evidence about the places of the images of documents.
 
-    Args:
-        log_odds: (cells,) of the sentence for the image, by all evidence but layout.
+    ``log_odds``, (cells,), are those of the sentence for the image, by all evidence but layout.
     """
     cells = place.cells
     # Relative to the image's best sentence, so that nothing overflows; only ratios within an image count.

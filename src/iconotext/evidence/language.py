@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 def is_foreign(document: Document, language: str | None) -> bool:
     """Return whether a document is in another language than an encoder knows; False for very short texts.
 
-    Args:
-        language: The encoder's language; None if unknown, then no document is foreign.
+    No document is foreign to an encoder whose language is unknown, None.
     """
     if language is None or document.language == language:
         return False

@@ -61,11 +61,9 @@ def load_efficientnet() -> ImageBackbone:
 
 @cache
 def load_networks(runtime: str) -> tuple[Network, Network, bool]:
-    """Load the two parts of the network.
+    """Load the two parts of the network, and return with them whether they run on the CPU.
 
-    Returns:
-        A function from (b, 224, 224, 3) pixels to a (b, 7, 7, 1280) grid, one from (n, 1280) to (n, 1000) class
-        probabilities, and whether they run on the CPU.
+    One maps (b, 224, 224, 3) pixels to a (b, 7, 7, 1280) grid, the other (n, 1280) to (n, 1000) class probabilities.
     """
     if runtime == "onnx":
         network, classifier = open_graph(FOLDER / "network.onnx"), open_graph(FOLDER / "classifier.onnx")

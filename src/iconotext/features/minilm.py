@@ -57,8 +57,7 @@ class MiniLM:
     def with_layers(self, texts: Sequence[str]) -> tuple[FloatMatrix, NDArray[Any]]:
         """Compute the same vectors, and the mean over each text's tokens of the embeddings and of every layer.
 
-        Returns:
-            (n, dim) float32; (n, (layers + 1) * dim) float16, which is precise enough for the cache.
+        They are (n, dim) float32, and (n, (layers + 1) * dim) float16, which is precise enough for the cache.
         """
         layers = np.zeros((len(texts), (LAYERS + 1) * DIM), np.float16)
         return self._encoded(texts, layers), layers
@@ -97,11 +96,9 @@ def load_tokenizer() -> Tokenizer:
 
 @cache
 def load_network(runtime: str) -> tuple[Network, int | None]:
-    """Load the network.
+    """Load the network: a function from (n, t) tokens and mask to the means of every layer.
 
-    Returns:
-        A function from (n, t) tokens and mask to the means of every layer, and the number of cores on which to run it,
-        None for all.
+    Return with it the number of cores on which to run it, None for all.
     """
     if runtime == "onnx":
         graph = open_graph(FOLDER / "network.onnx")

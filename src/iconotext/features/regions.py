@@ -171,8 +171,7 @@ BACKGROUND = "__background__"
 def region_row(stored: Stored, names: Sequence[str] | None, where: str) -> Regions:
     """Check and convert the arrays of one image.
 
-    Args:
-        names: Names of the concepts; None if unknown, then no region has a concept.
+    If the ``names`` of the concepts are unknown (None), no region has a concept.
     """
     boxes = _boxes(stored, where)
     features = _features(stored, len(boxes), where)

@@ -26,11 +26,7 @@ _OTHER = {"text": ("vision_model", "visual_projection"), "image": ("text_model",
 
 
 def load_tower(name: str, folder: Path, side: Literal["text", "image"]) -> tuple[Foreign, int]:
-    """Load one side of a dual encoder for training, on the CPU.
-
-    Returns:
-        The side, and the length of its vectors.
-    """
+    """Load one side of a dual encoder for training, on the CPU; return it and the length of its vectors."""
     with loading(name):
         model = dual_model(name, folder).to("cpu")
         for other in (*_OTHER[side], "logit_scale", "logit_bias"):  # training has its own scale and bias

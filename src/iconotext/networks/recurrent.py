@@ -334,8 +334,7 @@ class WordLSTM(nn.Module):
     def _states(self, ids: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the LSTM's states at every word, its last state in each direction, and a mask of words.
 
-        Returns:
-            (N, L, 2 word_dim), (N, 2 word_dim), and (N, L) bool, with L words in the longest sentence.
+        With L words in the longest sentence, they are (N, L, 2 word_dim), (N, 2 word_dim), and (N, L) bool.
         """
         sequences = self.embedding(ids).split(lengths.tolist())
         packed, (ends, _) = self.lstm(nn.utils.rnn.pack_sequence(sequences, enforce_sorted=False))

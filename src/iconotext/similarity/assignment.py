@@ -79,8 +79,7 @@ def assignment_cells(scores: Tensor, sentences: Axis, images: Axis, *, k: LinkBo
 def matchings(gain: Matrix, k: int) -> tuple[Numbers, Numbers]:
     """The k links, 1 to min(n, m), with the largest sum in each of G x H finite matrices (G, H, n, m).
 
-    Returns:
-        Rows and columns, each (G, H, k), sorted by row, or by column if n > m.
+    They are rows and columns, each (G, H, k), sorted by row, or by column if n > m.
     """
     if gain.shape[2] > gain.shape[3]:
         row, column = matchings(gain.transpose(0, 1, 3, 2), k)

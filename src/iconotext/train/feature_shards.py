@@ -214,24 +214,13 @@ def _prepare(
 
 
 class _Survey:
-    """The counts of documents and words in N shards, and the documents of the lowest ranks.
-
-    Args:
-        count_words: Whether words are counted; not needed with a vocabulary.
-
-    Attributes:
-        train: (N,) number of documents for training.
-        undivided: (N,) number of documents without a split.
-        undivided_images: Number of the images of these.
-        lacking: Number of documents without some of their images.
-        concepts: Names of the concepts in regions.
-        lowest: For validation, for testing and without a split: the documents of the lowest ranks.
-    """
+    """The counts of documents and (``count_words``) words in N shards, and the held-out documents of lowest ranks."""
 
     def __init__(self, recipe: Recipe, shards: Sequence[FeatureShard], *, count_words: bool, report: Report) -> None:
-        self.train, self.undivided = np.zeros((2, len(shards)), np.int64)
-        self.undivided_images = self.lacking = 0
-        self.concepts: list[str] = []
+        self.train, self.undivided = np.zeros((2, len(shards)), np.int64)  # documents for training, without a split
+        self.undivided_images = 0  # in documents without a split
+        self.lacking = 0  # documents without some of their images
+        self.concepts: list[str] = []  # names of the concepts in regions
         self.lowest: dict[int, list[RankedDocument]] = {VALIDATION: [], TEST: [], UNDIVIDED: []}
         self._words = Counter[str]()  # in the documents for training and those without a split
         self._words_of: dict[RankedDocument, Counter[str]] = {}  # in each of ``lowest`` without a split

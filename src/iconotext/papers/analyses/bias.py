@@ -90,11 +90,7 @@ def some_linked(documents: Iterable[Document], most: int, *, seed: int = 0) -> l
 
 
 def image_vectors(documents: Iterable[Document], source: ImageSource) -> Iterator[ImageVectors]:
-    """Encode the images of documents; unreadable ones are left out, with their links.
-
-    Yields:
-        The vectors of each document with any readable image.
-    """
+    """Yield the vectors of each document with any readable image; unreadable ones are left out, with their links."""
     for document in documents:
         image_features = source.features_of(document.images)
         rows = [row for row, problem in enumerate(image_features.features.problems) if problem is None]
@@ -240,8 +236,7 @@ def corpus_bias(
 ) -> tuple[Bias, int]:
     """Measure the bias of a corpus with gold links, by the features of its images.
 
-    Returns:
-        The bias, and how many documents were left out because none of their images can be read.
+    Return with it the number of documents that were left out because none of their images can be read.
     """
     from iconotext.encoders.image_source import image_source
     from iconotext.encoders.load import DEFAULT_IMAGE

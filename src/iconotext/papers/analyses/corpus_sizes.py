@@ -27,8 +27,7 @@ FEW = 7
 def write_sizes(corpora: Mapping[str, CorpusStats], path: Path, *, force: bool = False) -> None:
     """Draw two histograms for each corpus, a row for each: sentences and images per document.
 
-    Args:
-        path: ``.svg``, ``.png`` or ``.pdf``; equal numbers give equal SVG files.
+    The suffix of ``path`` is ``.svg``, ``.png`` or ``.pdf``; equal numbers give equal SVG files.
     """
     check_figure(path, force=force)
     if not corpora:

@@ -288,10 +288,9 @@ class Difficulty:
 
 
 def spread(vectors: Floats) -> float:
-    """Mean squared distance of the unit vectors to their centroid: 0 (all equal) to 1 (they cancel out).
+    """Mean squared distance of (n, dim) unit vectors to their centroid: 0 (all equal) to 1 (they cancel out).
 
-    Args:
-        vectors: (n, dim), at least one; zero vectors stay zero.
+    There is at least one; zero vectors stay zero.
     """
     if vectors.ndim != 2 or not len(vectors):
         raise ShapeError(f"a spread needs (n, dim) vectors with n at least 1, got {vectors.shape}")
@@ -353,12 +352,7 @@ def check_enough(documents: int, dimensions: int = DIMENSIONS) -> None:
 
 
 def reduced(means: Sequence[Floats], dimensions: int) -> NDArray[np.float64]:
-    """Reduce vectors to their (documents, dimensions) principal components.
-
-    Args:
-        means: (documents, dim).
-        dimensions: Number of components, 1 to the smaller of documents and dim.
-    """
+    """Reduce (documents, dim) vectors to as many principal components: 1 to the smaller of documents and dim."""
     matrix = np.asarray(means, np.float64)
     if not 1 <= dimensions <= min(matrix.shape):
         raise SettingError(f"dimensions is {dimensions}, expected 1 to {min(matrix.shape)}")
@@ -438,8 +432,7 @@ def corpus_difficulty(
 ) -> tuple[Difficulty, list[str]]:
     """Explain the AUC of the documents of a corpus.
 
-    Returns:
-        The result, and the ids of documents that were left out because none of their images can be read.
+    Return with it the ids of documents that were left out because none of their images can be read.
     """
     from iconotext.corpus.store import read_corpus
     from iconotext.encoders.load import load_bridge

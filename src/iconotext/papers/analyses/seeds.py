@@ -47,10 +47,9 @@ class Difference:
 
 
 def over_seeds(evaluations: Sequence[Evaluation]) -> Evaluation:
-    """Average each document's metrics over the seeds.
+    """Average each document's metrics over the seeds: one or more evaluations of the same documents.
 
-    Args:
-        evaluations: At least one, of the same documents; in the order of the first one's documents.
+    The documents are in the order of the first evaluation.
     """
     if len(evaluations) == 1 or not evaluations[0].defined:
         return evaluations[0]

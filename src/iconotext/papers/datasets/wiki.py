@@ -37,8 +37,7 @@ if TYPE_CHECKING:
 def clean_text(text: str, misread: Mapping[str, str] | None = None) -> str:
     """Replace HTML entities by characters, collapse white space, and remove control characters.
 
-    Args:
-        misread: Characters that were read in a wrong encoding, each with the right one.
+    ``misread`` has characters that were read in a wrong encoding, each with the right one.
     """
     text = html.unescape(text)
     for wrong, right in (misread or {}).items():
@@ -126,8 +125,7 @@ def read_image(path: str, *, folder: str) -> dict[str, Any] | str:
 def image_place(file: str, folder: Path) -> str | None:
     """Return the path from the folder of the pictures to a picture; None if the picture is missing.
 
-    Args:
-        file: The path in the metadata, below ``images``: ``9/82531.jpg``.
+    ``file`` is the path in the metadata, below ``images``: ``9/82531.jpg``.
     """
     return next((place for place in (file, PurePosixPath(file).name) if (folder / place).is_file()), None)
 

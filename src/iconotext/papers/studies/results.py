@@ -78,10 +78,9 @@ def preference(scores: Sequence[int], *, power: float = POWER, significance: flo
 
 
 def smallest_effect(pairs: int, *, power: float = POWER, significance: float = SIGNIFICANCE) -> float | None:
-    """Sensitivity: the smallest |d| that a two-sided one-sample t-test of ``pairs`` pairs detects.
+    """Sensitivity: the smallest |d| (Cohen's) that a two-sided one-sample t-test of ``pairs`` pairs detects.
 
-    Returns:
-        Cohen's d; None with fewer than two pairs, which detect nothing.
+    None with fewer than two pairs, which detect nothing.
     """
     if not 0 < significance < power < 1:
         raise SettingError(f"power is {power} and significance {significance}; expected 0 < significance < power < 1")

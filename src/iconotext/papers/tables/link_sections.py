@@ -256,8 +256,7 @@ BEFORE, AFTER = "MulLink", "Ours"
 def bias_sections(comparison: Comparison, by_name: Mapping[str, BySeed]) -> tuple[list[Section], dict[str, Any]]:
     """Measure the distances, draw them, and fit the regressions of the trained models.
 
-    Returns:
-        The parts of the report, and the entries ``bias`` and ``explained`` of ``results.json``.
+    Return the parts of the report, and the entries ``bias`` and ``explained`` of ``results.json``.
     """
     prepared = comparison.prepared
     if prepared.images is None or prepared.images.ndim != 2:
@@ -357,8 +356,7 @@ def share_sections(
 ) -> tuple[list[Section], dict[str, Any]]:
     """Draw the figure, and find the share from which on the supervised model is better, from scores by row and seed.
 
-    Returns:
-        The parts of the report, and the entry ``overtaking`` of ``results.json``.
+    Return the parts of the report, and the entry ``overtaking`` of ``results.json``.
     """
     supervised = {row.share: by_name[row.name] for row in rows if row.share is not None and row.name in by_name}
     unsupervised = {row.name: by_name[row.name] for row in rows if row.share is None and row.name in by_name}

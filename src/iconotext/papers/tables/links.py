@@ -137,9 +137,7 @@ def score_links(
 ) -> None:
     """Score the test documents with gold links with a trained model, as ``iconotext evaluate`` does, as Parquet.
 
-    Args:
-        prepared: The corpus as the model was trained on it, to measure the mean loss on its test documents, too
-            (``test_loss``).
+    The mean loss on them (``test_loss``) is measured, too, on ``prepared``: the corpus as the model was trained on it.
     """
     from iconotext.corpus.convert import own_features
     from iconotext.corpus.store import read_corpus
@@ -164,11 +162,7 @@ def _test_loss(stored: StoredModel, prepared: Prepared) -> float:
 
 
 def report(comparison: Comparison) -> tuple[str, list[Section], dict[str, Any]]:
-    """Make the table, differences, training curves, and the sections beside the table.
-
-    Returns:
-        Title, sections, and entries of ``results.json``.
-    """
+    """Return the title, sections (table, differences, training curves and more), and entries of ``results.json``."""
     table, scores = comparison.table, read_scores(comparison)
     means, by_seed = mean_scores(scores), scores_by_seed(comparison, scores)
     facts: dict[str, Any] = {}

@@ -24,9 +24,7 @@ BySeed = Mapping[int, "Evaluation"]
 def compare_rows(rows: Mapping[str, BySeed], reference: str) -> tuple[Grid | None, dict[str, dict[str, Any]]]:
     """Compare every row with one of them.
 
-    Returns:
-        The table, None without rows to compare; and the entries ``spread`` and ``difference`` of each name in
-        ``results.json``.
+    Return the table, None without rows to compare; and the entries ``spread`` and ``difference`` of ``results.json``.
     """
     facts: dict[str, dict[str, Any]] = {}
     reference = reference if reference in rows else next(iter(rows), reference)

@@ -208,10 +208,10 @@ def differences_to(scores: Scores, reference: str) -> dict[str, dict[str, Any]]:
 def resampled_figures(
     draws: Sequence[Mapping[str, Sequence[int]]], pairs: int, *, resamplings: int = RESAMPLINGS
 ) -> NDArray[np.float64]:
-    """Median rank, R@1 and R@10, each a mean over the pools, as they are and for pairs drawn anew.
+    """Median rank, R@1 and R@10, each a mean over the pools: (1 + resamplings, 3).
 
-    Returns:
-        (1 + resamplings, 3); the first row is as it is. A pool of which no query was drawn counts as nothing.
+    The first row is of the pairs as they are, each other one of pairs drawn anew. A pool of which no query was drawn
+    counts as nothing.
     """
     parts = [np.ones((1, pairs)), *resampled_counts(pairs, resamplings, 0)]
     return np.concatenate([_difference_figures(draws, counts) for counts in parts])
@@ -534,8 +534,7 @@ def read_scores(path: Path, model: Path) -> dict[str, Any] | None:
 def report(comparison: Comparison) -> tuple[str, list[Section], dict[str, Any]]:
     """Make Table 4 or 5, Figure 5, Tables 7 and 8, as far as there are models; or Figure 8.
 
-    Returns:
-        Title, sections (none without models), and entries of ``results.json``.
+    Return the title, sections (none without models), and entries of ``results.json``.
     """
     scores = _read(comparison)
     rows = {

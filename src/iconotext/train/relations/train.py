@@ -150,9 +150,8 @@ def _offsets(
 ) -> tuple[str | None, int, ImageOffsets | None]:
     """Learn the offsets of images.
 
-    Returns:
-        The name of the data from which they were learned, the number of images, and the offsets; None if the images are
-        too few.
+    Return the name of the data from which they were learned, the number of images, and the offsets; None if the images
+    are too few.
     """
     usable = np.array([i for i, image in enumerate(data.images) if image.file and not image.problem], np.int64)
     pooled, readable = _pooled(backbone, [data.images[i].file or b"" for i in usable])
