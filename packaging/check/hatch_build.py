@@ -11,9 +11,6 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 SOURCE = Path(__file__).parents[2] / "src"
 PROGRAM = ("iconotext.check.standalone", "iconotext.system.worker")
-NAMES = ("markdown", "html", "epub", "docx", "odt", "pptx", "notebook", "rst", "asciidoc", "pandoc.convert")
-READERS = tuple(f"iconotext.read.{name}" for name in NAMES)
-"""They are imported when a document needs them; the last one knows which formats need an extra."""
 
 
 class Modules(BuildHookInterface[Any]):
@@ -28,13 +25,22 @@ class Modules(BuildHookInterface[Any]):
 def needed() -> list[Path]:
     """The files of the modules."""
     found: set[Path] = set()
-    waiting = [*PROGRAM, *READERS]
+    # Readers are imported when a document needs them; ``pandoc.convert`` knows which formats need an extra.
+    waiting = [*PROGRAM, *(f"iconotext.read.{name}" for name in (*_formats(), "pandoc.convert"))]
     while waiting:
         for path in _files(waiting.pop()):
             if path not in found:
                 found.add(path)
                 waiting += _imported(ast.parse(path.read_text(encoding="utf-8")))
     return sorted(found)
+
+
+def _formats() -> Iterator[str]:
+    """The formats that the program reads, ``READS`` in its module; the module of each reader has the format's name."""
+    program = (SOURCE / "iconotext/check/standalone.py").read_text(encoding="utf-8")
+    for node in ast.parse(program).body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "READS":
+            yield from ast.literal_eval(node.value)
 
 
 def _files(module: str) -> Iterator[Path]:

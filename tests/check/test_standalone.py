@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from iconotext.check.standalone import main
+from iconotext.check.standalone import READS, main
+from iconotext.read.format import all_formats
+from tests.fuzz.seeds import seeds
 
 ROOT = Path(__file__).parents[2]
 MEGABYTE = 1e6
@@ -59,6 +61,18 @@ def test_it_imports_nothing_heavy():
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_it_reads_every_format_that_it_names_without_the_packages_of_the_whole_program(tmp_path):
+    for format_ in READS:
+        (tmp_path / f"a{all_formats()[format_].suffixes[0]}").write_bytes(seeds(format_)[0])
+    absent = ("numpy", "onnxruntime", "PIL", "trafilatura", "typer", "pypdfium2", "rich")
+    code = f"import sys; sys.modules.update(dict.fromkeys({absent})); from iconotext.check.standalone import main; main(['.', '--json'])"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+    assert done.stderr.endswith(f" of {len(READS)} documents\n")  # none is damaged, or in want of a package
+    assert {Path(row["path"]).suffix for row in json.loads(done.stdout)} >= {".md", ".html", ".docx", ".rst", ".adoc"}
 
 
 def test_the_hook_is_valid_and_names_the_program():

@@ -21,16 +21,23 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
 
-from iconotext.check.page import FORMATS, FORMATS_AND
 from iconotext.errors import DocumentError, OutputError
-from iconotext.plain_text import counted
+from iconotext.plain_text import counted, listed
 from iconotext.read import ReadSettings, read_flows, read_isolated
 from iconotext.read.archive import open_archive
 from iconotext.read.blocks import Flow, FlowImage
-from iconotext.read.format import file_format
+from iconotext.read.format import FORMATS, file_format
 from iconotext.read.office import WRITTEN_BY_WORD
 from iconotext.read.text_file import MARKS, text_encoding
 from iconotext.system.files import open_atomic
+
+WRITABLE = ("markdown", "html", "docx", "epub")
+"""Names of the formats into which alternative texts are written."""
+
+WRITABLE_AND, WRITABLE_OR = (
+    listed((row.title for row in FORMATS if row.name in WRITABLE), word) for word in ("and", "or")
+)
+"""The titles of these formats, for messages and help texts."""
 
 # The header of a member of a zip file, its entry in the directory, and the end of the directory.
 LOCAL = struct.Struct("<4s5H3L2H")
@@ -298,8 +305,8 @@ def insert_alts(
         copy = Path(folder) / path.name
         copy.write_bytes(data)
         format_ = file_format(copy, settings)[0]
-        if format_ not in FORMATS:
-            raise DocumentError(f"{path}: alternative texts can be put into {FORMATS_AND} only")
+        if format_ not in WRITABLE:
+            raise DocumentError(f"{path}: alternative texts can be put into {WRITABLE_AND} only")
         before = _read(copy, settings)
         images = list(_images(before))
         wrong = [number for number in alts if not 0 <= number < len(images) or (images[number].alt and not over)]

@@ -6,12 +6,15 @@ A rule takes a picture and its page, and returns what is wrong and what to do, o
 from __future__ import annotations
 
 import re
+from collections import defaultdict
+from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from iconotext.check.language import FEW, other_language, same, sentences, without_label, without_number, words
-from iconotext.check.page import FORMATS, Page, Picture, quoted
+from iconotext.check.page import Page, Picture, quoted
 from iconotext.read.address import MADE_BY_CODE
+from iconotext.read.format import all_formats
 
 if TYPE_CHECKING:
     from iconotext.check.rules import CheckSettings
@@ -105,31 +108,33 @@ _CAMERA = re.compile(
 """Names that cameras, telephones and programs give to files."""
 
 
-NAMED_BY_FILE = ("rst", "asciidoc")
-"""Formats whose programs give the name of the file as the alternative text of a picture that has none."""
-
-
 def missing(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
     if picture.alt is not None or picture.decorative:
         return None
-    if page.format in NAMED_BY_FILE and not picture.source.startswith(MADE_BY_CODE):
+    readers_get = all_formats()[page.format].alt_missing
+    if readers_get == "name of the file" and not picture.source.startswith(MADE_BY_CODE):
         return "no alternative text, so that readers get the name of the file: say what the picture shows"
-    if page.format not in FORMATS:
+    if readers_get != "nothing":
         return None
     if picture.linked:
         return "no alternative text, and the picture is all that its link holds: say where the link leads"
     return 'no alternative text: say what the picture shows, or give it an empty text (alt="") if it is decoration'
 
 
+def _is_empty_on_purpose(page: Page) -> bool:
+    """Return whether an empty text was written by the author: the reader of the format distinguishes it from none."""
+    return all_formats()[page.format].alt_missing == "nothing"
+
+
 def link(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
-    if picture.linked and picture.alt == "" and page.format in FORMATS:
+    if picture.linked and picture.alt == "" and _is_empty_on_purpose(page):
         return "an empty alternative text, and the picture is all that its link holds: say where the link leads"
     return None
 
 
 # An empty text means decoration in HTML, and is a fault only of a picture that is content.
 def empty(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
-    if picture.alt != "" or picture.decorative or picture.linked or page.format not in FORMATS:
+    if picture.alt != "" or picture.decorative or picture.linked or not _is_empty_on_purpose(page):
         return None
     if settings.empty == "never":
         return None
@@ -166,20 +171,39 @@ def placeholder(picture: Picture, page: Page, settings: CheckSettings) -> str | 
     return None
 
 
+@lru_cache(2)
+def _first_with(page: Page) -> dict[tuple[str, ...], Picture]:
+    """Alternative text, as words, to the first picture with it."""
+    pictures: dict[tuple[str, ...], Picture] = {}
+    for picture in page.pictures:
+        if picture.alt:
+            pictures.setdefault(tuple(words(picture.alt)), picture)
+    return pictures
+
+
 def duplicate(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
-    first = page.first_with.get(tuple(words(picture.alt or "")))
+    first = _first_with(page).get(tuple(words(picture.alt or "")))
     if not picture.alt or first is None or not words(picture.alt) or set(first.sources) & set(picture.sources):
         return None
-    where = f"line {first.place.line}" if first.place.line is not None else f"picture {first.index + 1}"
-    text = quoted(picture.alt)
+    where, text = page.where(first), quoted(picture.alt)
     return f"another picture ({where}) has the same alternative text {text}: say what tells this one from it"
+
+
+@lru_cache(2)
+def _numbers(page: Page) -> dict[str, set[int]]:
+    """Alternative texts without their numbers, to the numbers."""
+    numbers: dict[str, set[int]] = defaultdict(set)
+    for picture in page.pictures:
+        if numbered := without_number(picture.alt or ""):
+            numbers[numbered[0]].add(numbered[1])
+    return numbers
 
 
 def series(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
     numbered = without_number(picture.alt or "")
     if numbered is None:
         return None
-    numbers = page.numbers[numbered[0]]
+    numbers = _numbers(page)[numbered[0]]
     # Names that differ in a number, as those of ships and years, seldom run from 1 without large gaps.
     if len(numbers) < 2 or min(numbers) > 1 or max(numbers) - min(numbers) >= 2 * len(numbers):
         return None

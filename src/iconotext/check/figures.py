@@ -63,15 +63,6 @@ def _title(picture: Picture) -> str:
     return f"the figure {next(filter(FIGURE_NAME.match, picture.anchors))}"
 
 
-def _where(page: Page, subject: Picture | Passage) -> str:
-    place = page.place(subject)
-    if place.line is not None:
-        return f"line {place.line}"
-    if place.inside:
-        return place.inside
-    return f"picture {subject.index + 1}" if isinstance(subject, Picture) else quoted(subject.text)
-
-
 def _mentions(page: Page, picture: Picture) -> list[Passage]:
     """The passages that cite a picture by number or link, and captions of others that do."""
     return [
@@ -216,7 +207,7 @@ def _out_of_order(page: Page) -> dict[int, str]:
             if at not in rising:
                 before = next((other for m, other in reversed(count[:at]) if m > n), None)
                 side, other = ("before", count[at + 1][1]) if before is None else ("after", before)
-                wrong[picture.index] = f"{_title(picture)} stands {side} {_title(other)} ({_where(page, other)})"
+                wrong[picture.index] = f"{_title(picture)} stands {side} {_title(other)} ({page.where(other)})"
     return wrong
 
 
@@ -261,7 +252,7 @@ def number_used_twice(picture: Picture, page: Page, settings: CheckSettings) -> 
     first = _number_used_twice(page).get(picture.index)
     if first is None:
         return None
-    return f"another figure ({_where(page, first)}) is {_title(picture)}, too: give this one a number of its own"
+    return f"another figure ({page.where(first)}) is {_title(picture)}, too: give this one a number of its own"
 
 
 def far(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
@@ -275,7 +266,7 @@ def far(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
     if apart <= settings.far:
         return None
     side = "after" if nearest.block < picture.block else "before"
-    where = _where(page, nearest)
+    where = page.where(nearest)
     return f"{_title(picture)} stands {apart:,} words {side} the text that refers to it ({where}): move it there"
 
 
@@ -312,7 +303,7 @@ def same_caption(picture: Picture, page: Page, settings: CheckSettings) -> str |
     if not picture.labels and (len(together) > 2 or caption[0] in _SIDES or _is_headed(page, first, picture)):
         return None  # pairs of pictures that are built alike, with "Before" and "After" in each
     text = quoted(picture.caption or "")
-    return f"another picture ({_where(page, first)}) has the same caption {text}: say what is different"
+    return f"another picture ({page.where(first)}) has the same caption {text}: say what is different"
 
 
 def no_file(picture: Picture, page: Page, settings: CheckSettings) -> str | None:

@@ -17,26 +17,17 @@ from itertools import accumulate, islice
 from pathlib import Path
 from urllib.parse import unquote
 
-from iconotext.check.language import main_language, without_number, words
+from iconotext.check.language import main_language
 from iconotext.errors import ImageError
 from iconotext.evidence.labels import Label, cited_labels, is_caption, own_labels, unlabelled
-from iconotext.plain_text import listed, shortened
+from iconotext.plain_text import shortened
 from iconotext.read import ReadSettings, find_documents, read_flows
-from iconotext.read import format as document_formats
 from iconotext.read.address import SITE_MARKERS, Addresses, site_folder
 from iconotext.read.blocks import Block, FlowImage, attach_captions
+from iconotext.read.format import all_formats
 from iconotext.read.html import read_whole_page
 from iconotext.read.text_file import decode_text
 from iconotext.types import Kind
-
-FORMATS = {row.name: row for row in document_formats.FORMATS if row.name in ("markdown", "html", "docx", "epub")}
-"""Formats whose readers distinguish empty and missing alternative texts, and into which texts are written, by name."""
-
-FORMATS_AND, FORMATS_OR = (listed((row.title for row in FORMATS.values()), word) for word in ("and", "or"))
-"""The titles of the formats, for messages and help texts."""
-
-PACKED = frozenset({"docx", "epub", "pdf", "odt", "pptx", "rtf"})
-"""Formats without lines."""
 
 _LINE_END = re.compile(r"\r\n?|\n")
 _WORD = re.compile(r"\w+")
@@ -233,24 +224,6 @@ class Page:
         return main_language(list({text: None for picture in self.pictures for text in picture.beside})) or declared
 
     @cached_property
-    def first_with(self) -> dict[tuple[str, ...], Picture]:
-        """Alternative text, as words, to the first picture with it."""
-        pictures: dict[tuple[str, ...], Picture] = {}
-        for picture in self.pictures:
-            if picture.alt:
-                pictures.setdefault(tuple(words(picture.alt)), picture)
-        return pictures
-
-    @cached_property
-    def numbers(self) -> dict[str, set[int]]:
-        """Alternative texts without their numbers, to the numbers."""
-        numbers: dict[str, set[int]] = defaultdict(set)
-        for picture in self.pictures:
-            if numbered := without_number(picture.alt or ""):
-                numbers[numbered[0]].add(numbered[1])
-        return numbers
-
-    @cached_property
     def captions(self) -> list[Passage]:
         """The captions of pictures, as passages."""
         return [Passage(p.block, p.caption, "caption") for p in self.pictures if p.caption]
@@ -293,6 +266,15 @@ class Page:
     def headed(self) -> set[Number]:
         """The numbers with which a passage begins: captions of figures that are no pictures."""
         return {number(label) for passage in self.passages for label in own_labels(passage.text)}
+
+    def where(self, subject: Picture | Passage) -> str:
+        """Return the place of a picture or a passage in this document, in words."""
+        place = self.place(subject)
+        if place.line is not None:
+            return f"line {place.line}"
+        if place.inside:
+            return place.inside
+        return f"picture {subject.index + 1}" if isinstance(subject, Picture) else quoted(subject.text)
 
     def place(self, subject: Picture | Reference | Passage) -> Place:
         """Return the place of a picture, a reference or a passage."""
@@ -449,8 +431,9 @@ def _line_starts(text: str) -> list[int]:
 
 def read_page(format_: str, path: Path, reading: ReadSettings) -> Page:
     """Read a document, a web page including its menus; without limits on memory and time."""
+    # Pictures in menus are checked, too. And the main text is found by trafilatura, which iconotext-check does without.
     flows = [read_whole_page(path)] if format_ == "html" else read_flows(format_, path, reading)
-    text = None if format_ in PACKED else decode_text(path, html=format_ == "html")
+    text = decode_text(path, html=format_ == "html") if all_formats()[format_].lines else None
     blocks: list[Block] = []
     alts: list[str | None] = []
     for flow in flows:
@@ -460,8 +443,9 @@ def read_page(format_: str, path: Path, reading: ReadSettings) -> Page:
             block.images = [(offset, replace(image, alt=None)) for offset, image in block.images]
         blocks += attach_captions(flow.blocks)
     language = next((flow.language for flow in flows if flow.language), None)
-    own_headings = (block.text if block.kind == "heading" else None for block in blocks)
-    headings = list(accumulate(own_headings, lambda above, own: above if own is None else own))
+    headings: list[str | None] = []  # of each block, the heading above it
+    for block in blocks:
+        headings.append(block.text if block.kind == "heading" else headings[-1] if headings else None)
     passages = [
         Passage(n, block.text, block.kind, tuple((block.text[a:b], name) for a, b, name in block.targets), heading)
         for n, (block, heading) in enumerate(zip(blocks, headings, strict=True))

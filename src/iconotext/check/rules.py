@@ -1,7 +1,8 @@
 """The rules for pictures, in one table, and their settings.
 
-``broken_rules`` applies the rules to a document; ``fingerprinted`` numbers the findings for a baseline. Other packages
-add rules through the entry-point group ``iconotext.rules``, each an object ``Rule``.
+A fact for several rules is a property of ``Page``; a fact for one rule is a function beside the rule, which remembers
+the last pages. ``broken_rules`` applies the rules to a document; ``fingerprinted`` numbers the findings for a baseline.
+Other packages add rules through the entry-point group ``iconotext.rules``, each an object ``Rule``.
 """
 
 from __future__ import annotations

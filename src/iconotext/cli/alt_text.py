@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from iconotext.alt_text.captioner import Captioner, CaptionerSettings
-from iconotext.check.page import FORMATS_AND, FORMATS_OR
+from iconotext.alt_text.writing import WRITABLE_AND, WRITABLE_OR
 from iconotext.cli.common import EVERY, check_unused, known_errors
 from iconotext.cli.link import Run, RunSettings, linked_documents
 from iconotext.cli.options import (
@@ -70,13 +70,13 @@ NO_CAPTIONER = (
 def draft(
     paths: Annotated[
         list[Path] | None,
-        argument(metavar="PATH...", help=f"{FORMATS_AND} files, others such as PDF, or folders of them."),
+        argument(metavar="PATH...", help=f"{WRITABLE_AND} files, others such as PDF, or folders of them."),
     ] = None,
     reading: Reading = ReadSettings(),
     linking: Linking = LinkSettings(),
     captioning: Captioning = CaptionerSettings(),
     write: Annotated[
-        bool, typer.Option("--write", help=f"Put the drafts into the documents ({FORMATS_OR}), after a look at them.")
+        bool, typer.Option("--write", help=f"Put the drafts into the documents ({WRITABLE_OR}), after a look at them.")
     ] = False,
     replace_: Annotated[
         bool,

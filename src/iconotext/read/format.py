@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from iconotext.errors import DocumentError, HostileDocumentError, IconotextError, UnknownFormatError
 from iconotext.extras import EXTRAS, has
@@ -40,6 +40,9 @@ class DocumentFormat:
             ``MissingPackageError`` if a package is not installed.
         summary: One sentence on what is read.
         extra: The extra of iconotext that installs what the reader needs; "" for none.
+        lines: Whether its files are text, in which a picture has a line.
+        alt_missing: For ``iconotext check``, what readers get of a picture without an alternative text: nothing, which
+            its reader distinguishes from an empty text; the name of the picture's file; or not known.
         head: Matches the first 4,096 bytes of a file of this format whose suffix is unknown; None if they show nothing.
     """
 
@@ -49,6 +52,8 @@ class DocumentFormat:
     reader: str
     summary: str
     extra: str = ""
+    lines: bool = True
+    alt_missing: Literal["nothing", "name of the file"] | None = None
     head: re.Pattern[bytes] | None = None
 
     def __post_init__(self) -> None:
@@ -61,7 +66,7 @@ ZIP_OF = rb"(?s)PK.{0,%d}application/%s"  # the beginning of a zip file whose fi
 
 
 def _pandoc_row(
-    name: str, title: str, suffixes: tuple[str, ...], summary: str, head: bytes | None = None
+    name: str, title: str, suffixes: tuple[str, ...], summary: str, head: bytes | None = None, *, lines: bool = True
 ) -> DocumentFormat:
     """Return the row of a format that pandoc reads; ``head`` is the pattern of its first bytes."""
     return DocumentFormat(
@@ -71,6 +76,7 @@ def _pandoc_row(
         reader=f"iconotext.read.pandoc.document:read_{name}",
         summary=summary,
         extra="formats",
+        lines=lines,
         head=re.compile(head) if head is not None else None,
     )
 
@@ -82,6 +88,7 @@ FORMATS = (
         suffixes=(".md", ".markdown", ".mdown", ".mkd", ".qmd", ".rmd"),
         reader="iconotext.read.markdown:read_markdown",
         summary="Text, pictures, tables and HTML inside; also MyST, Quarto, R Markdown, bookdown and d2lbook.",
+        alt_missing="nothing",
     ),
     DocumentFormat(
         name="html",
@@ -89,6 +96,7 @@ FORMATS = (
         suffixes=(".html", ".htm", ".xhtml"),
         reader="iconotext.read.html:read_html",
         summary="The main text of a page with its pictures, without menus and footers.",
+        alt_missing="nothing",
         head=re.compile(rb"(?is)[\xef\xbb\xbf \t\r\n]*+(?:<!doctype html|.{0,195}<html)"),
     ),
     DocumentFormat(
@@ -97,6 +105,8 @@ FORMATS = (
         suffixes=(".docx",),
         reader="iconotext.read.docx:read_docx",
         summary="The body of a Word file, with text boxes, captions and cross-references.",
+        lines=False,
+        alt_missing="nothing",
         head=re.compile(rb"(?s)PK(?!.{0,106}application/(?:epub|vnd\.oasis)).*word/"),
     ),
     DocumentFormat(
@@ -105,6 +115,8 @@ FORMATS = (
         suffixes=(".epub",),
         reader="iconotext.read.epub:read_epub",
         summary="The chapters of a book in their order, as one document or as one each.",
+        lines=False,
+        alt_missing="nothing",
         head=re.compile(ZIP_OF % (106, rb"epub\+zip")),
     ),
     DocumentFormat(
@@ -113,6 +125,7 @@ FORMATS = (
         suffixes=(".pdf",),
         reader="iconotext.read.pdf.document:read_document",
         summary="Text in reading order with columns, captions and embedded pictures.",
+        lines=False,
         head=re.compile(rb"%PDF-"),
     ),
     DocumentFormat(
@@ -121,6 +134,7 @@ FORMATS = (
         suffixes=(".odt",),
         reader="iconotext.read.odt:read_odt",
         summary="The text of a LibreOffice file, with captions and cross-references.",
+        lines=False,
         head=re.compile(ZIP_OF % (87, rb"vnd\.oasis\.opendocument\.text")),
     ),
     DocumentFormat(
@@ -129,6 +143,7 @@ FORMATS = (
         suffixes=(".pptx",),
         reader="iconotext.read.pptx:read_pptx",
         summary="Slides, each a section under its heading, and the notes to them.",
+        lines=False,
         head=re.compile(rb"(?s)PK(?!.{0,106}application/(?:epub|vnd\.oasis)).*ppt/"),
     ),
     DocumentFormat(
@@ -144,6 +159,7 @@ FORMATS = (
         suffixes=(".rst",),
         reader="iconotext.read.rst:read_rst",
         summary="Text, figures and included files, with the roles and directives of Sphinx.",
+        alt_missing="name of the file",
     ),
     DocumentFormat(
         name="asciidoc",
@@ -151,6 +167,7 @@ FORMATS = (
         suffixes=(".adoc", ".asciidoc"),
         reader="iconotext.read.asciidoc:read_asciidoc",
         summary="Text, pictures and included files, with conditions and attributes.",
+        alt_missing="name of the file",
     ),
     _pandoc_row(
         "latex",
@@ -175,7 +192,7 @@ FORMATS = (
         rb"(?s)[\xef\xbb\xbf]*<\?xml.*?(?:-//NLM//DTD|<article[^>]{0,400} dtd-version=)",
     ),
     _pandoc_row("mediawiki", "MediaWiki", (".wiki", ".mediawiki"), "Text, pictures and galleries, without templates."),
-    _pandoc_row("rtf", "RTF", (".rtf",), "Text, and the pictures inside the file.", rb"\{\\rtf"),
+    _pandoc_row("rtf", "RTF", (".rtf",), "Text, and the pictures inside the file.", rb"\{\\rtf", lines=False),
 )
 """The formats that iconotext reads itself; of those whose first bytes match, the first one counts."""
 

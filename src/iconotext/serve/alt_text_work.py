@@ -160,8 +160,9 @@ def to_describe(linked: LinkedDocument, place: Place, sha256: str, embedded: Map
     """
     from iconotext.alt_text.drafts import is_without_alt, present_texts
     from iconotext.alt_text.prompt import question
+    from iconotext.alt_text.writing import WRITABLE, WRITABLE_AND
     from iconotext.check.audit import check_page
-    from iconotext.check.page import FORMATS, FORMATS_AND, Picture
+    from iconotext.check.page import Picture
     from iconotext.check.rules import CheckSettings
     from iconotext.read.format import file_format
     from iconotext.report.context import contexts
@@ -175,8 +176,8 @@ def to_describe(linked: LinkedDocument, place: Place, sha256: str, embedded: Map
     unchecked = None
     try:
         format_ = file_format(path, reading)[0]
-        if format_ not in FORMATS:
-            raise DocumentError(f"alternative texts are checked in and written into {FORMATS_AND} only")
+        if format_ not in WRITABLE:
+            raise DocumentError(f"alternative texts are checked in and written into {WRITABLE_AND} only")
         page, findings = check_page(path, CheckSettings(rules=("alt",)), reading, within=Path(place.within))
         at: dict[int | None, int] = {image.at: n for n, image in enumerate(images) if image.at is not None}
         # Pictures in the menus of a web page are checked too, although they are not pictures of the document.
