@@ -72,7 +72,13 @@ def test_it_reads_every_format_that_it_names_without_the_packages_of_the_whole_p
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
     assert done.stderr.endswith(f" of {len(READS)} documents\n")  # none is damaged, or in want of a package
-    assert {Path(row["path"]).suffix for row in json.loads(done.stdout)} >= {".md", ".html", ".docx", ".rst", ".adoc"}
+    assert {Path(row["place"]["path"]).suffix for row in json.loads(done.stdout)} >= {
+        ".md",
+        ".html",
+        ".docx",
+        ".rst",
+        ".adoc",
+    }
 
 
 def test_the_hook_is_valid_and_names_the_program():
