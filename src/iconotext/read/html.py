@@ -95,16 +95,17 @@ def html_blocks(root: Element, *, to_target: ToTarget = same_page, anchor_prefix
 def read_html(path: Path, settings: ReadSettings) -> list[Flow]:
     """Read the main text of an HTML file, as one flow."""
     del settings  # nothing of it concerns HTML
-    return [_page(path, keep_main_text)]
+    return [page_flow(decode_text(path, html=True), keep_main_text)]
 
 
 def read_whole_page(path: Path) -> Flow:
     """Read all of an HTML file, with menus and footers."""
-    return _page(path, lambda tree: tree)
+    return page_flow(decode_text(path, html=True), lambda tree: tree)
 
 
-def _page(path: Path, select: Callable[[Element], Element]) -> Flow:
-    tree = parse_html(mark_html(decode_text(path, html=True)))
+def page_flow(text: str, select: Callable[[Element], Element]) -> Flow:
+    """Return an HTML page as one flow; ``select`` returns the element of the page whose content is read."""
+    tree = parse_html(mark_html(text))
     title = tree.findtext(".//title")
     language = language_code(tree.get("lang") or tree.get("{http://www.w3.org/XML/1998/namespace}lang") or "")
     return Flow(html_blocks(select(tree)), title.strip() if title else None, language)
