@@ -464,37 +464,46 @@ def _pictures(
     language: str | None,
 ) -> list[Picture]:
     targets = {name for block in blocks for *_, name in block.targets}
+    images = [(n, image) for n, block in enumerate(blocks) for _, image in block.images]
+    beside = {n: tuple(_beside(blocks, n)) for n, _ in images}
+    positions = _positions([image for _, image in images], text)
     pictures: list[Picture] = []
-    cursor = 0
-    for n, block in enumerate(blocks):
-        beside = tuple(_beside(blocks, n)) if block.images else ()
-        for _, image in block.images:
-            alt, at = alts[len(pictures)], image.at
-            if at is None and text is not None:  # find its address, behind that of the picture before
-                at = next((at for s in image.sources if len(s) > 2 and (at := text.find(s, cursor)) >= 0), None)
-                cursor = at or cursor
-            place = Place(path, at=at, part=image.part, page=image.page, heading=headings[n] if text is None else None)
-            pictures.append(
-                Picture(
-                    place=place if at is None or text is None else _place(path, text, at, image),
-                    index=len(pictures),
-                    sources=image.sources,
-                    block=n,
-                    alt=alt,
-                    caption=image.caption or (image.title if image.title != alt else None),
-                    beside=beside,
-                    language=language,
-                    cited=bool(targets.intersection(image.anchors)),
-                    decorative=image.decorative,
-                    linked=image.linked,
-                    sides=image.sides,
-                    anchors=image.anchors,
-                    pixels=None if image.file is None else _pixels(image.file),
-                    weight=len(image.file) if isinstance(image.file, bytes) else None,
-                    problem=image.problem,
-                )
+    for (n, image), alt, at in zip(images, alts, positions, strict=True):
+        place = Place(path, at=at, part=image.part, page=image.page, heading=headings[n] if text is None else None)
+        pictures.append(
+            Picture(
+                place=place if at is None or text is None else _place(path, text, at, image),
+                index=len(pictures),
+                sources=image.sources,
+                block=n,
+                alt=alt,
+                caption=image.caption or (image.title if image.title != alt else None),
+                beside=beside[n],
+                language=language,
+                cited=bool(targets.intersection(image.anchors)),
+                decorative=image.decorative,
+                linked=image.linked,
+                sides=image.sides,
+                anchors=image.anchors,
+                pixels=None if image.file is None else _pixels(image.file),
+                weight=len(image.file) if isinstance(image.file, bytes) else None,
+                problem=image.problem,
             )
+        )
     return pictures
+
+
+def _positions(images: Iterable[FlowImage], text: str | None) -> list[int | None]:
+    """Where each picture begins in the text of the file: by the reader, else where its address is found, in order."""
+    positions: list[int | None] = []
+    cursor = 0  # an address is looked for behind that of the picture before
+    for image in images:
+        at = image.at
+        if at is None and text is not None:
+            at = next((at for s in image.sources if len(s) > 2 and (at := text.find(s, cursor)) >= 0), None)
+            cursor = at or cursor
+        positions.append(at)
+    return positions
 
 
 def _beside(blocks: Sequence[Block], number: int) -> Iterator[str]:

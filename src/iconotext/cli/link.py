@@ -356,11 +356,7 @@ def link_folder(paths: list[Path], folder: Path, settings: RunSettings) -> None:
     from iconotext.report.page_folder import INDEX, PageFolder, Source, WithoutPictures
     from iconotext.report.problems import NAME
 
-    of_files = {*OF_FILES, *(suffix for output in outputs() for suffix in output.suffixes)}
-    if folder.suffix.lower() in of_files and not folder.is_dir():
-        raise OutputError(
-            f"{folder}: pages go into a folder, or one page into an .html file; --to says what else to write"
-        )
+    _check_folder(folder)
     run = Run(paths, settings.reading, output=None, quiet=settings.quiet)
     chapters = settings.reading.epub == "chapters" and any(p.suffix.lower() == ".epub" for p, _ in run.files)
     by_name = dict(zip(run.names, run.files, strict=True))
@@ -391,6 +387,15 @@ def link_folder(paths: list[Path], folder: Path, settings: RunSettings) -> None:
     if run.shows_pictures and not settings.quiet:
         say(f"Open {folder / (last if run.linked == 1 else INDEX)}", err=True)
     run.finish(all_in=folder / NAME, removed=removed)
+
+
+def _check_folder(folder: Path) -> None:
+    """Raise ``OutputError`` if the folder for pages has the suffix of a file."""
+    of_files = {*OF_FILES, *(suffix for output in outputs() for suffix in output.suffixes)}
+    if folder.suffix.lower() in of_files and not folder.is_dir():
+        raise OutputError(
+            f"{folder}: pages go into a folder, or one page into an .html file; --to says what else to write"
+        )
 
 
 def link_file(paths: list[Path], output: Path | None, to: Output, settings: RunSettings) -> None:

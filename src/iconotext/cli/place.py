@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from iconotext.place.output import PlacedOut
     from iconotext.place.pictures import Given
+    from iconotext.types import Document
 
 Placing = Annotated[PlaceSettings, Fields(more={"evidence": {"metavar": "KIND,..."}})]
 
@@ -61,7 +62,6 @@ def place(
     - `iconotext place summary.md report.pdf photos/ --json | jq '.placed[].why'`
     """
     with known_errors(download=download):
-        from iconotext.library.settings import is_library
         from iconotext.place.output import placed, save
         from iconotext.place.text import text_document
         from iconotext.system.files import check_overwrite
@@ -70,14 +70,7 @@ def place(
             check_unused({"--json": json}, PRINT_OR_WRITE)
             check_overwrite(output, force)
         document = text_document(sys.stdin.read() if text == "-" else Path(text), reading)
-        sources: list[Given] = []
-        for path in pictures:
-            if is_library(path):
-                from iconotext.library.pictures import pictures_for
-
-                sources += pictures_for(document, path)
-            else:
-                sources.append(path)
+        sources = _sources(document, pictures)
         linked = Linker.load(model, download=download).place(document, sources, placing, reading)
         for note in [] if quiet else linked.notes:
             complain(note)
@@ -95,6 +88,21 @@ def place(
             print_table(_table(result))
             for image in result.left_out:
                 say(f"Left out: {image.picture}: {as_typed(image.why)}", err=True)
+
+
+def _sources(text: Document, paths: list[Path]) -> list[Given]:
+    """What pictures come from; of a library, the pictures that match a sentence of the text."""
+    from iconotext.library.settings import is_library
+
+    sources: list[Given] = []
+    for path in paths:
+        if is_library(path):
+            from iconotext.library.pictures import pictures_for
+
+            sources += pictures_for(text, path)
+        else:
+            sources.append(path)
+    return sources
 
 
 def _table(result: PlacedOut) -> Table:

@@ -175,32 +175,38 @@ def markdown(linked: LinkedDocument, folder: Path | None = None) -> str:
 
 
 def _inserted(linked: LinkedDocument, text: str, folder: Path) -> str:
-    spans = source_spans(linked.document)
+    """Return the Markdown with the pictures, each a paragraph of its own behind that of its sentence."""
     lines = _LINE.findall(text)
-    ends = _leaf_ends(text, lines)
+    at_line = _pictures_at_lines(linked, text, lines, folder)
+    parts: list[str] = []
+    for number, line in enumerate([*lines, ""]):  # pictures may also stand behind the last line
+        prefix, pictures = at_line.get(number, ("", []))
+        for picture in pictures:
+            if parts and not parts[-1].endswith("\n"):
+                parts.append("\n")
+            markup = "".join(f"{prefix}{picture_line}\n" for picture_line in picture.split("\n"))
+            parts.append((f"{prefix.rstrip()}\n" if parts else "") + markup)
+        if pictures and line.strip("> \t\r\n"):
+            parts.append(f"{prefix.rstrip()}\n")
+        parts.append(line)
+    return "".join(parts)
+
+
+def _pictures_at_lines(
+    linked: LinkedDocument, text: str, lines: Sequence[str], folder: Path
+) -> dict[int, tuple[str, list[str]]]:
+    """Return line to what each line of a paragraph there begins with, and the Markdown of the pictures before it."""
+    spans, ends = source_spans(linked.document), _leaf_ends(text, lines)
     line_of = [number for number, line in enumerate(lines) for _ in line]  # character to its line
-    after: dict[int, list[str]] = {}
-    prefixes: dict[int, str] = {}
+    at_line: dict[int, tuple[str, list[str]]] = {}
     for link in _in_order(linked):
         # A sentence that is not found in the source, such as one with a symbol of a theme, follows the one before it.
         before = next((spans[n] for n in range(link.sentence, -1, -1) if spans[n] is not None), None)
         line = 0 if before is None or not line_of else line_of[min(before[1], len(line_of)) - 1]
         end, prefix = ends.get(line, (len(lines), "")) if before is not None else (0, "")
-        after.setdefault(end, []).append(embedding(linked.document.images[link.image], None, folder))
-        prefixes[end] = prefix
-    parts: list[str] = []
-    for number in range(len(lines) + 1):
-        for picture in after.get(number, ()):
-            prefix = prefixes[number]
-            if parts and not parts[-1].endswith("\n"):
-                parts.append("\n")
-            markup = "".join(f"{prefix}{line}\n" for line in picture.split("\n"))
-            parts.append((f"{prefix.rstrip()}\n" if parts else "") + markup)
-        if number in after and number < len(lines) and lines[number].strip("> \t\r\n"):
-            parts.append(f"{prefixes[number].rstrip()}\n")
-        if number < len(lines):
-            parts.append(lines[number])
-    return "".join(parts)
+        pictures = at_line.get(end, ("", []))[1]
+        at_line[end] = prefix, [*pictures, embedding(linked.document.images[link.image], None, folder)]
+    return at_line
 
 
 def _leaf_ends(text: str, lines: Sequence[str]) -> dict[int, tuple[int, str]]:
