@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from iconotext import Document
-from iconotext.read import blocks
-from iconotext.read.blocks import Block
+from iconotext.read import captions
+from iconotext.read.blocks import Block, FlowImage
 from iconotext.read.html import image_sources, parse_html
 from tests.support.reading import read_as, texts
 
@@ -77,10 +77,10 @@ def test_each_caption_above_its_picture_is_looked_at_a_few_times(monkeypatch):
         calls[block.text] += 1
         return block.kind == "caption"
 
-    monkeypatch.setattr(blocks, "_is_below", counted)
-    pictures = [blocks.FlowImage((f"{number}.png",)) for number in range(99)]
+    monkeypatch.setattr(captions, "_is_below", counted)
+    pictures = [FlowImage((f"{number}.png",)) for number in range(99)]
     above = [[Block(image.sources[0], "caption"), Block(images=[(0, image)])] for image in pictures]
-    attached = blocks.attach_captions([block for pair in above for block in pair])
+    attached = captions.attach_captions([block for pair in above for block in pair])
     assert [block.images[0][1].caption for block in attached] == [image.sources[0] for image in pictures]
     assert len(calls) > 90
     assert max(calls.values()) <= 2

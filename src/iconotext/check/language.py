@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 
-from iconotext.read.blocks import LABEL
+from iconotext.read.captions import CAPTION_LABEL
 
 LEAST = 3
 """Number of words that must belong to one language alone, with none of the other language alone."""
@@ -124,7 +124,7 @@ def without_number(text: str) -> tuple[str, int] | None:
 
 def without_label(caption: str) -> str:
     """Return a caption without a leading ``Figure 3:``."""
-    match = LABEL.match(caption)
+    match = CAPTION_LABEL.match(caption)
     return caption[match.end() :] if match else caption
 
 

@@ -23,7 +23,8 @@ from iconotext.evidence.labels import Label, cited_labels, is_caption, own_label
 from iconotext.plain_text import shortened
 from iconotext.read import ReadSettings, find_documents, read_flows
 from iconotext.read.address import SITE_MARKERS, Addresses, site_folder
-from iconotext.read.blocks import Block, FlowImage, attach_captions
+from iconotext.read.blocks import Block, FlowImage
+from iconotext.read.captions import attach_captions
 from iconotext.read.format import all_formats
 from iconotext.read.html import read_whole_page
 from iconotext.read.text_file import decode_text

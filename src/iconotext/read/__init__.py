@@ -39,7 +39,7 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 def __getattr__(name: str) -> Any:
@@ -51,7 +51,7 @@ def __getattr__(name: str) -> Any:
 
 
 MAX_MEMORY = 900 * 2**20
-"""Bytes of memory that the process may take that reads a document, besides some 60 MiB of programs."""
+"""Maximum memory in bytes of the process that reads a document, besides some 60 MiB for the programs in it."""
 
 MAX_SECONDS = 600.0  # time limit for any document; a PDF of a thousand dense pages takes about 90 seconds
 
@@ -143,7 +143,13 @@ def read_files(files: Sequence[tuple[Path, Path | None]], settings: ReadSettings
 
 
 def read_documents(path: Path, settings: ReadSettings, *, within: Path | None, identifier: str) -> Iterator[Document]:
-    """Read the documents of one file; only an EPUB can have several."""
+    """Read the documents of one file; only an EPUB, or a format of another package, can have several.
+
+    Args:
+        within: The folder that the user named, which pictures must not leave; None for the file's own folder.
+            ``settings.root`` has precedence.
+        identifier: Of the document; of several, the beginning of their identifiers.
+    """
     from iconotext.read.assemble import assemble
 
     within = settings.root or within or path.parent
@@ -164,11 +170,11 @@ def read_documents(path: Path, settings: ReadSettings, *, within: Path | None, i
 
 
 def read_isolated(
-    reader: Callable[[str, Path, ReadSettings], Found], path: Path, settings: ReadSettings, within: Path
-) -> Found:
-    """Run a reader on a file, given its format, in a process with limits on memory and time."""
-    # For every format and size: a few hundred bytes can fill the memory in native code, which no check foresees, and
-    # 1,000 small files of Markdown were read as quickly in the other process as in this one.
+    reader: Callable[[str, Path, ReadSettings], Result], path: Path, settings: ReadSettings, within: Path
+) -> Result:
+    """Run a function on the name of a file's format, the file and the settings, with limits on memory and time."""
+    # Every file is read in another process, whatever its format and size: a few hundred bytes can fill the memory in
+    # native code, which no check foresees, and 1,000 small files of Markdown took no longer than in this process.
     format_, size = file_format(path, settings)
     seconds = MAX_SECONDS if format_ == "pdf" else min(LEAST_SECONDS + size / BYTES_A_SECOND, MAX_SECONDS)
     with _errors_of(path, seconds):
@@ -182,6 +188,7 @@ def read_flows(format_: str, path: Path, settings: ReadSettings) -> list[Flow]:
 
 @contextmanager
 def _errors_of(path: Path, seconds: float = MAX_SECONDS) -> Iterator[None]:
+    """Turn exceptions into errors of ours that name the file."""
     try:
         yield
     except LimitError as error:

@@ -45,20 +45,19 @@ class Addresses:
     """Looks up the addresses of one document, each once, at most ``MAX_LOOKED_UP``."""
 
     def __init__(self, document: Path, within: Path, settings: ReadSettings) -> None:
-        self._given = (document, within, settings)
-        self._site = site_folder(document, within, settings)
-        self._results: dict[str, Path | bytes | str] = {}  # a text is the problem
+        self._fetch = settings.fetch
+        self._surroundings = (document, within, settings, site_folder(document, within, settings))
+        self._results: dict[str, Path | bytes | str] = {}  # by address; a text is the problem
 
     def open(self, address: str) -> Path | bytes:
         """Return the image at an address, as ``open_address`` finds it."""
-        fetch = self._given[-1].fetch
-        if address[:5].lower() == "data:" or (ON_THE_WEB.match(address) and not fetch):  # nothing to look up
-            return open_address(address, *self._given, self._site)
+        if address[:5].lower() == "data:" or (ON_THE_WEB.match(address) and not self._fetch):  # nothing to look up
+            return open_address(address, *self._surroundings)
         if address not in self._results:
             if len(self._results) >= MAX_LOOKED_UP:
                 raise ImageError(f"not looked up: the document names more than {MAX_LOOKED_UP:,} addresses: split it")
             try:
-                self._results[address] = open_address(address, *self._given, self._site)
+                self._results[address] = open_address(address, *self._surroundings)
             except ImageError as error:
                 self._results[address] = str(error)
         result = self._results[address]
@@ -70,15 +69,16 @@ class Addresses:
 def site_folder(document: Path, within: Path, settings: ReadSettings) -> Path:
     """Return the topmost folder in which addresses that begin with ``/`` are looked up; a document cannot choose it.
 
-    ``settings.root``, else the nearest folder above the document that has one of ``SITE_MARKERS``, if that is above
-    ``within``, else ``within``. The user's own folder is no site, even if git keeps it.
+    It is ``within`` (which is ``settings.root`` if that is set). Without ``settings.root`` it may also be a folder
+    above ``within``: the nearest one of the document's folder and those above it that has one of ``SITE_MARKERS``. The
+    user's own folder is no site, even if it has one.
     """
     top = within.resolve()
     if settings.root is not None:
         return top
     folder = document.parent.resolve()
     for parent in (folder, *folder.parents):
-        if parent in (Path(parent.anchor), _home()):  # many people keep their own settings there with git
+        if parent in (Path(parent.anchor), _home()):  # many people keep the settings of their programs there with git
             break
         if any(os.path.exists(os.path.join(parent, marker)) for marker in SITE_MARKERS):
             return parent if top.is_relative_to(parent) else top
@@ -101,7 +101,7 @@ def open_address(address: str, document: Path, within: Path, settings: ReadSetti
     """
     address = address.strip()
     if address[:5].lower() == "data:":
-        return _inline(address)
+        return _embedded(address)
     if len(address) > MAX_LENGTH:
         raise ImageError(f"an address of {len(address):,} characters: more than {MAX_LENGTH:,} are not looked up")
     # ``//images/a.jpg`` may be a path on the site with one slash too many.
@@ -114,7 +114,7 @@ def open_address(address: str, document: Path, within: Path, settings: ReadSetti
         return fetch(f"https:{address}" if address.startswith("//") else address)
     if SCHEME.match(address) or DRIVE.match(address):
         return _absolute(address, settings)
-    # As it is written last: a "?" or "#" may be a part of the file's name.
+    # The whole address as it is written comes last: a "?" or "#" in it may be a part of the file's name.
     for path in dict.fromkeys((*_spellings(_path_part(address)), address)):
         if "\x00" in path:
             raise ImageError("its address has a zero byte in it")
@@ -144,8 +144,10 @@ def _path_part(address: str) -> str:
 def _on_site(path: str, document: Path, settings: ReadSettings, site: Path) -> Path | None:
     path = path.lstrip("/\\")
     folder = document.parent.resolve()
-    climbs = settings.root is None and folder.is_relative_to(site)
-    for parent in (folder, *folder.parents)[: len(folder.parts) - len(site.parts) + 1] if climbs else (site,):
+    folders = (site,)
+    if settings.root is None and folder.is_relative_to(site):  # from the document's folder up to that of the site
+        folders = (folder, *folder.parents)[: len(folder.parts) - len(site.parts) + 1]
+    for parent in folders:
         for place in SERVED:
             if os.path.isfile(os.path.join(parent, place, path)):  # pathlib takes several times as long
                 return inside(parent / place / path, site, settings)
@@ -171,7 +173,12 @@ def _beside_content(path: str, document: Path, settings: ReadSettings, site: Pat
 
 
 def inside(path: Path, allowed: Path, settings: ReadSettings) -> Path | None:
-    """Return ``path`` if it leads to a file in ``allowed`` with all links resolved; None if there is no such file."""
+    """Return ``path`` if it is a file whose path with all links resolved is in ``allowed``; None if there is no file.
+
+    Raises:
+        OutsideError: It leads elsewhere, and ``settings.allow_outside`` is not set.
+        ImageError: It is no usable path.
+    """
     try:
         resolved = path.resolve()  # before the check: a symbolic link must not lead out
         if not settings.allow_outside and not resolved.is_relative_to(allowed.resolve()):
@@ -186,11 +193,11 @@ def inside(path: Path, allowed: Path, settings: ReadSettings) -> Path | None:
 
 def _absolute(address: str, settings: ReadSettings) -> Path:
     scheme = SCHEME.match(address)
-    name = scheme[1].lower() if scheme and not DRIVE.match(address) else "file"
-    if name == MADE_BY_CODE:
+    kind = scheme[1].lower() if scheme and not DRIVE.match(address) else "file"
+    if kind == MADE_BY_CODE:
         raise ImageError("made by code when the document is rendered: there is no file of it; link the rendered page")
-    if name != "file":
-        raise ImageError(f"an address of kind {name}: cannot be read")
+    if kind != "file":
+        raise ImageError(f"an address of kind {kind}: cannot be read")
     if not settings.allow_outside:
         raise OutsideError("an absolute address on this machine: allow_outside=True allows it")
     path = Path(unquote(re.sub(r"^file:(?://(?:localhost)?)?", "", address, flags=re.IGNORECASE)))
@@ -199,7 +206,8 @@ def _absolute(address: str, settings: ReadSettings) -> Path:
     return path
 
 
-def _inline(address: str) -> bytes:
+def _embedded(address: str) -> bytes:
+    """Return the bytes in a ``data:`` address."""
     head, comma, body = address.partition(",")
     try:
         if not comma:

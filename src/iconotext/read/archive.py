@@ -1,4 +1,4 @@
-"""Zip containers (DOCX, EPUB), opened with limits: a few kilobytes can claim to be, or unpack to, terabytes."""
+"""Zip containers (DOCX, EPUB, ODT, PPTX), opened with limits: a few kilobytes may unpack to terabytes."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Archive:
 
     def __init__(self, file: zipfile.ZipFile, max_bytes: int) -> None:
         self._file = file
-        self._left = max_bytes
+        self._bytes_left = max_bytes
         self._max_bytes = max_bytes
-        self._read: dict[str, bytes] = {}
+        self._cache: dict[str, bytes] = {}
         self._members = {_clean(info.filename): info for info in file.infolist() if info.filename and not info.is_dir()}
         self._folded = {name.casefold(): name for name in self._members}
 
@@ -47,10 +47,10 @@ class Archive:
         return None
 
     def read(self, name: str) -> bytes:
-        """Return a member's bytes; they are cached."""
-        if name not in self._read:
-            self._read[name] = self.unpack(name)
-        return self._read[name]
+        """Return a member's bytes; they are cached. Errors are those of ``unpack``."""
+        if name not in self._cache:
+            self._cache[name] = self.unpack(name)
+        return self._cache[name]
 
     @property
     def names(self) -> list[str]:
@@ -58,7 +58,12 @@ class Archive:
         return list(self._members)
 
     def unpack(self, name: str) -> bytes:
-        """Return a member's bytes, without caching; errors as for ``read``."""
+        """Return a member's bytes, without caching them.
+
+        Raises:
+            DocumentError: It is missing, damaged, or protected by a password.
+            HostileDocumentError: It is too large, or unpacks to far more than its size.
+        """
         info = self._members.get(name)
         if info is None:
             raise DocumentError(f"broken: {name} is missing in it; save it again with the program that made it")
@@ -73,17 +78,17 @@ class Archive:
                 while chunk := stream.read(CHUNK):
                     chunks.append(chunk)
                     size += len(chunk)
-                    if size > self._left:  # counted here, since declared sizes may be wrong
+                    if size > self._bytes_left:  # counted here, since declared sizes may be wrong
                         raise HostileDocumentError(_too_large(self._max_bytes))
                     if size > RATIO_FROM and size > MAX_RATIO * max(info.compress_size, 1):
                         raise HostileDocumentError(_bomb(info.filename))
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError) as error:
             raise DocumentError(f"broken: {info.filename} in it is damaged; download or save it again") from error
-        self._left -= size
+        self._bytes_left -= size
         return b"".join(chunks)
 
     def xml(self, name: str) -> Element:
-        """Return the root element of an XML member; ``DocumentError`` as for ``read``, or if it is not well-formed."""
+        """Return the root element of an XML member; errors are those of ``unpack`` and ``parse_xml``."""
         return parse_xml(self.read(name), name)
 
 
@@ -109,7 +114,12 @@ def open_archive(path: Path, max_bytes: int) -> Iterator[Archive]:
 
 
 def parse_xml(data: bytes, name: str) -> Element:
-    """Parse XML without entities, external parts or network."""
+    """Parse XML without entities, external parts or network; ``name`` is for errors.
+
+    Raises:
+        DocumentError: It is not well-formed.
+        HostileDocumentError: It declares entities.
+    """
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=True, remove_pis=True
     )
@@ -138,17 +148,18 @@ def _clean(name: str) -> str:
 def _check_directory(stream: BinaryIO) -> None:
     """Refuse a directory with millions of entries before ``zipfile`` makes an object for each."""
     size = stream.seek(0, 2)
-    start = max(0, size - 65_600)  # the end record, after it a comment of up to 65,535 bytes
+    start = max(0, size - 65_600)  # room for the end record of 22 bytes and after it a comment of up to 65,535
     stream.seek(start)
     tail = stream.read()
     stream.seek(0)
     at = tail.rfind(END_OF_DIRECTORY)
     if at < 0 or len(tail) < at + 22:
         raise DocumentError("cut off or damaged: it cannot be unpacked; download or save it again")
-    directory: int = struct.unpack("<L", tail[at + 12 : at + 16])[0]
+    directory: int = struct.unpack("<L", tail[at + 12 : at + 16])[0]  # its size in bytes
+    # Larger archives have it in a record of 56 bytes, and right before the end record a locator of 20 that names it.
     locator = tail[max(0, at - 20) : at]
     if locator.startswith(LOCATOR_64) and len(locator) == 20:
-        # Where the locator says, and right before it: versions of zipfile differ in which of the two they take.
+        # Versions of zipfile take the record at the place that the locator names, or the one right before the locator.
         for place in (struct.unpack("<Q", locator[8:16])[0], start + at - 20 - 56):
             stream.seek(max(0, min(place, size)))
             record = stream.read(56)

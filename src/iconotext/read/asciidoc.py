@@ -15,7 +15,7 @@ from iconotext.read.sentences import language_code
 from iconotext.read.settings import ReadSettings
 from iconotext.read.text_file import Includes, decode_text
 
-REFERENCE = re.compile(r"(\\?)\{([\w-]{1,100})\}")
+ATTRIBUTE_REFERENCE = re.compile(r"(\\?)\{([\w-]{1,100})\}")
 ATTRIBUTE = re.compile(
     r"\s*+(?:([\w-]{1,50})\s*+=\s*+)?(?:\"((?:[^\"\\]|\\.)*+)\"|'((?:[^'\\]|\\.)*+)'|([^,]*+))[^,]*+(?:,|$)"
 )
@@ -45,7 +45,7 @@ QUOTES = (
     (re.compile(r"(?:\[[^\[\]]{0,100}+\])?(?<![\w#&])#(?=\S)(?P<inner>[^#\n]{1,250}+)#(?![\w#])"), "mark"),
 )
 ENTITY = re.compile(r"&amp;(#\d{1,7}|#x[\da-fA-F]{1,6}|[a-zA-Z]{2,20});")
-HELD = re.compile("\ue000(\\d{1,7})\ue001")
+HELD = re.compile("\ue000(\\d{1,7})\ue001")  # stands for HTML in ``Texts.html``
 MAX_VALUE = 4_000  # maximum number of characters of an attribute's value, with other attributes filled in
 MAX_FILLED = 16 * 2**20  # maximum number of characters that attributes add to a document
 CHARACTERS = {
@@ -106,7 +106,7 @@ class Texts:
                 raise HostileDocumentError(f"its attributes add more than {limit} to it: shorten them")
             return attribute
 
-        return REFERENCE.sub(value, text) if "{" in text else text
+        return ATTRIBUTE_REFERENCE.sub(value, text) if "{" in text else text
 
     def picture(self, address: str, plain: list[str], named: dict[str, str]) -> str:
         """Return the HTML of a picture; ``imagesdir`` is the folder of pictures."""
@@ -186,7 +186,7 @@ def read_asciidoc(path: Path, settings: ReadSettings) -> list[Flow]:
     """Read an AsciiDoc file, with the files that it includes, as one flow."""
     includes = Includes(path, settings)
     texts = Texts()
-    lines = list(_lines(REMOVED_CHARACTERS.sub("", decode_text(path)), path, includes, texts))
+    lines = _lines(REMOVED_CHARACTERS.sub("", decode_text(path)), path, includes, texts)
     body = "".join(_Blocks(texts).read(_without_header(lines), 0))
     tree = parse_html(f"<article>{body}</article>")
     fill_references(tree)
@@ -197,10 +197,11 @@ def read_asciidoc(path: Path, settings: ReadSettings) -> list[Flow]:
 def _lines(text: str, path: Path, includes: Includes, texts: Texts) -> list[str]:
     """Return the lines of a file and of its included files, without those that conditions exclude.
 
-    Attributes that conditions and names of files need are read on the way; ``_Blocks`` reads them again in their order.
+    Attributes are set on the way, since conditions and names of files need them; ``_Blocks`` sets them again, so that
+    each text has their values at its place.
     """
     output: list[str] = []
-    waiting = [(iter(text.splitlines()), path)]
+    waiting = [(iter(text.splitlines()), path)]  # the open files, the innermost last
     open_conditions: list[bool] = []
     code = ""  # the delimiter of the block of code that is open
     while waiting:
@@ -216,9 +217,10 @@ def _lines(text: str, path: Path, includes: Includes, texts: Texts) -> list[str]
             continue
         if not all(open_conditions):
             continue
-        if code or (DELIMITER.fullmatch(stripped) and stripped[0] in CODE and stripped != "--"):
-            # Only the delimiter that began a block of code ends it.
-            code = "" if code == stripped else code or stripped
+        if code:
+            code = "" if stripped == code else code
+        elif DELIMITER.fullmatch(stripped) and stripped[0] in CODE and stripped != "--":
+            code = stripped
         elif include := INCLUDE.fullmatch(stripped):
             included = includes.text(texts.filled(include[1]).strip(), file)
             if included is not None:
@@ -227,12 +229,16 @@ def _lines(text: str, path: Path, includes: Includes, texts: Texts) -> list[str]
             continue
         elif entry := ENTRY.fullmatch(stripped):
             texts.set(entry)
-        # Lines of code stay as empty lines, so that nothing in them is read.
+        # A line of code becomes an empty line, so that nothing in it is read; only the delimiters stay.
         output.append(stripped if code == "" or stripped == code else "")
     return output
 
 
-def _condition(condition: re.Match[str], opened: list[bool], texts: Texts, lines: list[str]) -> None:
+def _condition(condition: re.Match[str], opened: list[bool], texts: Texts, output: list[str]) -> None:
+    """Read the line of a condition. One with a text in it holds for that text, any other until its ``endif``.
+
+    ``ifeval``, which compares values, counts as true.
+    """
     kind, names, text = condition[1], condition[2], condition[3]
     if kind == "endif":
         del opened[-1:]
@@ -241,7 +247,7 @@ def _condition(condition: re.Match[str], opened: list[bool], texts: Texts, lines
     holds = kind == "ifeval" or (all(defined) if "+" in names else any(defined)) == (kind == "ifdef")
     if text and kind != "ifeval":
         if holds and all(opened):
-            lines.append(text)
+            output.append(text)
     else:
         opened.append(holds)
 
@@ -266,10 +272,12 @@ class _Blocks:
         self.forget()
 
     def forget(self) -> None:
+        """Forget the title, identifiers, style and named attributes, which the block before had."""
         self.title, self.names, self.style, self.named = "", list[str](), "", dict[str, str]()
 
     def read(self, lines: list[str], depth: int) -> list[str]:
-        html_blocks: list[str] = []
+        """Return the HTML of the blocks in the lines; ``depth`` counts the blocks around them."""
+        output: list[str] = []
         at = 0
         while at < len(lines):
             line = lines[at]
@@ -278,17 +286,17 @@ class _Blocks:
                 end = at + 1
                 while end < len(lines) and lines[end].rstrip() != delimiter:
                     end += 1
-                html_blocks.append(self.delimited(delimiter, lines[at + 1 : end], depth))
+                output.append(self.delimited(delimiter, lines[at + 1 : end], depth))
                 at = end + 1
                 self.forget()
             elif self.prepares(line):
                 at += 1
             else:
                 html, at = self.block(lines, at)
-                html_blocks.append(html)
+                output.append(html)
                 if line:
                     self.forget()
-        return html_blocks
+        return output
 
     def prepares(self, line: str) -> bool:
         """Return whether a line is no block: it prepares the next one (title, attributes, label), or has no effect."""
@@ -319,6 +327,7 @@ class _Blocks:
         self.title = named.get("title", self.title)
 
     def delimited(self, delimiter: str, inner: list[str], depth: int) -> str:
+        """Return the HTML of the block between two delimiters."""
         kind = delimiter[0]
         title = self.texts.html(self.title) if self.title else ""
         if self.style in DRAWN:
@@ -326,9 +335,9 @@ class _Blocks:
             return figure([made_by_code(name, self.named.get("alt"))], title, names=self.names)
         if (kind in CODE and delimiter != "--") or self.style in CODE_STYLES or depth >= MAX_DEPTH:
             return ""
-        if kind == "+":
+        if kind == "+":  # HTML that is passed through
             return "\n".join(inner)
-        if delimiter[1:] == "===" and kind != "=":
+        if delimiter[1:] == "===" and kind != "=":  # such as |===
             return self.table(inner, title, depth, kind)
         names, quote = list(self.names), kind == "_"
         self.forget()
@@ -359,6 +368,7 @@ class _Blocks:
         return f"<table{first}>{f'<caption>{title}</caption>' if title else ''}<tr>{''.join(html)}</tr></table>"
 
     def block(self, lines: list[str], at: int) -> tuple[str, int]:
+        """Return the HTML of the block that begins at a line, and the number of the line after it."""
         line = lines[at]
         if not line:
             return "", at + 1
@@ -384,6 +394,7 @@ class _Blocks:
         return f"{title}<{tag}>{anchors(self.names)}{html}</{tag}>", end
 
     def end_of_text(self, lines: list[str], at: int) -> int:
+        """Return the number of the line after the text that begins at a line."""
         at += 1
         while at < len(lines) and (line := lines[at]):
             if DELIMITER.fullmatch(line) or line == "+" or ANCHOR.fullmatch(line) or IMAGE.fullmatch(line):
@@ -398,5 +409,5 @@ class _Blocks:
         plain, named = parse_attributes(self.texts.filled(image[2]))
         title = named.get("title") or self.title
         names = [*self.names, *([named["id"]] if "id" in named else [])]
-        picture = self.texts.picture(image[1], plain, named)
-        return figure([picture], self.texts.html(title) if title else "", names=names)
+        html = self.texts.picture(image[1], plain, named)
+        return figure([html], self.texts.html(title) if title else "", names=names)

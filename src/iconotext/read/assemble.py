@@ -11,7 +11,8 @@ from pathlib import Path
 from iconotext.errors import ImageError
 from iconotext.images import inspect
 from iconotext.read.address import Addresses
-from iconotext.read.blocks import Block, Flow, FlowImage, attach_captions
+from iconotext.read.blocks import Block, Flow, FlowImage
+from iconotext.read.captions import attach_captions
 from iconotext.read.sentences import document_language, is_label, split_sentences
 from iconotext.read.settings import ReadSettings
 from iconotext.types import Document, Image, Kind, Sentence
@@ -24,7 +25,7 @@ def assemble(flow: Flow, *, path: Path, identifier: str, within: Path, settings:
     """Make a document of a reader's result.
 
     Args:
-        flow: Blocks, title (else the first heading is used) and declared language (``settings.language`` has
+        flow: Blocks, title (without one, the first heading is used) and declared language (``settings.language`` has
             precedence; see ``document_language``).
         path: The file; relative image addresses start from its folder.
         within: The folder that images must not leave.
@@ -56,7 +57,8 @@ def assemble(flow: Flow, *, path: Path, identifier: str, within: Path, settings:
 def _spans(block: Block, language: str) -> list[tuple[int, int]]:
     """Return the positions of the sentences in a block; a heading is one sentence.
 
-    A line without letters and digits has none, nor has the label of a figure alone, unless it links to the figure.
+    A text without letters and digits has none, nor has a label of a figure with nothing else, unless it is a link or
+    stands in a table cell.
     """
     if not WORDS.search(block.text):
         return []
@@ -68,6 +70,7 @@ def _spans(block: Block, language: str) -> list[tuple[int, int]]:
 
 
 def _targets(block: Block, spans: list[tuple[int, int]]) -> list[dict[str, None]]:
+    """Return for each sentence the identifiers that it links to, each once, in order."""
     targets: list[dict[str, None]] = [{} for _ in spans]
     for start, end, name in block.targets:
         for number in range(max(bisect_left(spans, start, key=STARTS) - 1, 0), len(spans)):
@@ -89,6 +92,7 @@ def _image(flow_image: FlowImage, addresses: Addresses, *, block: int, position:
         source=shown_address(flow_image.sources[0]),
         file=flow_image.file,
         alt=flow_image.alt or None,
+        # A title that repeats the alternative text is no caption.
         caption=flow_image.caption or (flow_image.title if flow_image.title != flow_image.alt else None),
         block=block,
         position=position,

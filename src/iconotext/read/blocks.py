@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from iconotext.types import Kind
@@ -21,10 +20,11 @@ class FlowImage:
         alt: Alternative text; "" if it is empty, None if there is none.
         title: Title, used as caption if there is no other (Markdown has no captions).
         anchors: Identifiers to which the document may link.
+        file: The image file, or its bytes, if the reader has found it.
         page: Page of a PDF, from 1.
         box: Position on that page: left, top, right, bottom, 0 to 1 from the top left.
-        problem: Why it cannot be used, if the reader knows already.
-        at: Beginning of its markup, in characters of the decoded file or part; None if unknown.
+        problem: Why it cannot be used, if the reader finds that out.
+        at: Beginning of its markup, in characters of the decoded file, or of ``part``; None if unknown.
         part: The chapter of an EPUB that contains it.
         decorative: Whether the source marks it as decoration.
         linked: Whether it is the only content of a link.
@@ -53,7 +53,7 @@ class Block:
 
     Attributes:
         text: With white space collapsed; "" for an image on its own.
-        kind: Its kind. ``attach_captions`` moves captions to their images.
+        kind: Its kind. ``captions.attach_captions`` moves captions to their images.
         images: (offset in the text, image), in reading order.
         targets: (start, end, identifier): ranges of the text that link to a place in the document.
         emphasised: Whether all of the text is in italics, as captions below images often are.
@@ -78,7 +78,7 @@ class Flow:
     title: str | None = None
     language: str | None = None  # the declared language, a lower-case ISO 639 code, or None
     name: str = ""  # suffix of the document's id if one file has several (chapters); else ""
-    unread: tuple[str, ...] = ()  # parts of the text in other files that could not be read, with reasons, a line each
+    unread: tuple[str, ...] = ()  # messages about parts in other files that could not be read
 
 
 class BlockWriter:
@@ -129,130 +129,6 @@ class BlockWriter:
             return None
         self.blocks.append(block)
         return block
-
-
-LABEL = re.compile(
-    r"^(?:fig(?:ure|\.)?|abb(?:ildung|\.)|image|photo(?:graph)?|picture|plate|illustration|ill\.|bild|foto|figura|afbeelding"
-    r"|рис(?:унок|\.)|図|图|圖|그림)\s*\d+(?:[.\-–]\d+)*[a-z]?\s*(?:[.:|–—-]|$)",
-    re.IGNORECASE,
-)
-"""The beginning of a paragraph that is a caption: ``Figure 3: ...``, ``Abb. 2 – ...``."""
-
-MAX_CAPTION_WORDS = 60
-
-
-def attach_captions(blocks: Iterable[Block]) -> list[Block]:
-    """Move every caption from the text to its image.
-
-    A block is a caption if the format says so, if it begins like "Figure 3:" beside an image, or if directly below an
-    image it is one short line in italics or repeats the image's alternative text. A caption belongs to the image
-    directly above it that has none yet, else to the one directly below. A caption without an image (of a table or a
-    listing) becomes a paragraph. The title of a figure whose images have captions of their own is added to each.
-    """
-    attached: list[Block] = []
-    waiting: Block | None = None  # a caption above its image
-    for block in _with_titles(list(blocks)):
-        above = _uncaptioned(attached[-1]) if attached and waiting is None else None
-        if block.images:
-            _own_line(block)
-        if waiting is not None:
-            if _is_bare(block):
-                _add_caption(block, waiting)
-            else:
-                attached.append(replace(waiting, kind="paragraph"))
-            waiting = None
-        if above is not None and not block.images and _is_caption(block, above):
-            _add_caption(attached[-1], block)
-        elif not block.images and _may_stand_above(block):
-            waiting = block
-        else:
-            attached.append(block)
-    if waiting is not None:
-        attached.append(replace(waiting, kind="paragraph"))
-    return attached
-
-
-def _with_titles(blocks: list[Block]) -> list[Block]:
-    """Put the title above a figure, if each image of the figure has a caption below, into these captions.
-
-    Title, image, caption, image, caption is such a figure. Caption, image, caption, image is not: each caption stands
-    above its image there.
-    """
-    result: list[Block] = []
-    start = 0
-    while start < len(blocks):
-        title = blocks[start]
-        end = start + 1
-        if not title.images and _may_stand_above(title):
-            while end + 1 < len(blocks) and _is_bare(blocks[end]) and _is_below(blocks[end + 1]):
-                end += 2
-        # One image between two captions says nothing: the second may be that of a table.
-        if end < start + 5 or any(map(_is_bare, blocks[end : end + 1])):
-            result += blocks[start:end]  # a shorter run inside would end at the same place
-        else:
-            for image, caption in zip(blocks[start + 1 : end : 2], blocks[start + 2 : end : 2], strict=True):
-                text = f"{title.text} {caption.text}" if title.text[-1:] in ".:!?" else f"{title.text}. {caption.text}"
-                result += [image, Block(text, "caption", anchors=title.anchors + caption.anchors)]
-        start = end
-    return result
-
-
-def _is_bare(block: Block) -> bool:
-    """Tell whether a block is images alone, the last one without a caption."""
-    return not block.text and _uncaptioned(block) is not None
-
-
-def _is_below(block: Block) -> bool:
-    """Tell whether a block can be the caption of an image in a figure with a title: it has no label of its own."""
-    return not block.images and not _has_label(block) and (block.kind == "caption" or block.emphasised)
-
-
-def _may_stand_above(block: Block) -> bool:
-    """Tell whether a block can be the caption of what comes after it."""
-    return block.kind == "caption" or (block.kind == "paragraph" and _has_label(block))
-
-
-def _has_label(block: Block) -> bool:
-    return bool(LABEL.match(block.text)) and len(block.text.split()) <= MAX_CAPTION_WORDS
-
-
-def _uncaptioned(block: Block) -> FlowImage | None:
-    """Return the last image of a block, if the block ends with it and it has no caption yet."""
-    if not block.images:
-        return None
-    offset, image = block.images[-1]
-    at_end = offset >= len(block.text)
-    return image if at_end and image.caption is None else None
-
-
-def _is_caption(block: Block, above: FlowImage) -> bool:
-    if block.kind == "caption":
-        return True
-    if block.kind != "paragraph" or len(block.text.split()) > MAX_CAPTION_WORDS:
-        return False
-    repeats = bool(above.alt) and block.text.strip(" .:").casefold() == (above.alt or "").strip(" .:").casefold()
-    return block.emphasised or repeats or _has_label(block)
-
-
-def _own_line(block: Block) -> None:
-    """``![](a.jpg)`` with a line in italics below, in one paragraph: that line is the caption."""
-    if block.emphasised and block.images[-1][0] == 0 and block.images[-1][1].caption is None:
-        _add_caption(block, block)
-        block.text, block.targets, block.emphasised = "", [], False
-
-
-def _add_caption(block: Block, caption: Block) -> None:
-    """Set the caption of a block's last images: two side by side share the line below them."""
-    last = block.images[-1][0]
-    block.images = [
-        (
-            offset,
-            replace(image, caption=caption.text, anchors=tuple(dict.fromkeys(image.anchors + caption.anchors))),
-        )
-        if offset == last and image.caption is None
-        else (offset, image)
-        for offset, image in block.images
-    ]
 
 
 def drop_repeated_title(blocks: list[Block]) -> list[Block]:

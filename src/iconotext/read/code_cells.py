@@ -19,19 +19,22 @@ ENGINES = frozenset(
 )
 """Languages that run the code of a cell: the first word between the braces."""
 
+# Texts in double and in single quotes; one that is never closed ends with the code.
 _DOUBLE, _SINGLE = (rf"{mark}(?:[^{mark}\\]|\\.)*+(?:{mark}|\\?\Z)" for mark in "\"'")
 OPTION = re.compile(
     r"(?<![\w.-])([\w.-]{1,50}+)\s*+=\s*+"
     rf"(c\((?:[^()\"']|{_DOUBLE}|{_SINGLE})*+(?:\)|\Z)|{_DOUBLE}|{_SINGLE}|[^,\s]++)",
     re.DOTALL,
 )
+"""An option in the head of a cell: ``fig.cap="A tram"``, ``fig.cap=c("A tram", "A boat")``."""
 TEXT = re.compile(r"\"((?:[^\"\\]|\\.)*+)(?:\"|\\?\Z)|'((?:[^'\\]|\\.)*+)(?:'|\\?\Z)", re.DOTALL)
-"""A text in quotes; one that is never closed ends with the code."""
+"""The same with the text within the quotes as a group."""
 SHOWN = re.compile(r"\b(?:include_graphics|Image)\s*+\(")
 COMMENT = re.compile(r"^\s*+#(?!\|).*$", re.MULTILINE)
 LINE_OPTION = re.compile(r"^[ \t]*+(?:#|//|%%|--)\|[ \t]?(.*)$", re.MULTILINE)
+"""A line of options in the code of a cell: ``#| fig-cap: A tram``."""
 MADE = ("fig-cap", "fig.cap", "fig-subcap", "fig.subcap")  # options that only a cell with a picture has
-MAX_HEAD = 64 * 2**10
+MAX_HEAD = 64 * 2**10  # maximum number of characters of the head of a cell, or of options in YAML that are read
 MAX_PICTURES = 200  # maximum number of pictures of one cell
 
 
@@ -40,7 +43,7 @@ class Cell:
     """A cell of code."""
 
     label: str = ""  # the label of the cell; "" without one
-    name: str = ""  # the name by which the text may refer to its picture
+    name: str = ""  # by which the text refers to its picture: the label, after ``fig:`` unless it begins like that
     options: dict[str, Any] = field(default_factory=dict)  # by name, as text or a list of texts
     code: str = ""  # without the lines of options
 
@@ -64,7 +67,7 @@ def parse_cell(head: str, code: str) -> Cell | None:
         return None
     cell = Cell(code=code)
     first = rest.strip().partition(",")[0].strip()
-    if first and "=" not in first and engine != "code-cell":
+    if first and "=" not in first:
         cell.label = first.partition(" ")[0]
     for name, value in OPTION.findall(rest):
         cell.options[name] = _value(value)
@@ -85,17 +88,17 @@ def cell_figure(cell: Cell, stem: str, inline: Callable[[str], str]) -> str:
     captions, alts = cell.texts("fig-cap", "fig.cap"), cell.texts("fig-alt", "fig.alt")
     parts = cell.texts("fig-subcap", "fig.subcap")
     files, label = shown_files(cell.code), cell.label
-    alt_of = dict(enumerate(alts)) if len(alts) > 1 else dict.fromkeys(range(len(files) or 1), alts[0]) if alts else {}
+    alt_of = dict(enumerate(alts if len(alts) > 1 else alts * (len(files) or 1)))  # a single one counts for all
     if not files:
         if not (label.startswith("fig-") or any(name in cell.options for name in MADE)):
             return ""
         images = [made_by_code(label or "cell", alt_of.get(0), files=_rendered(stem, label))]
     else:
         images = [picture(address, alt_of.get(n) or None) for n, address in enumerate(files)]
-    per_image = parts if len(parts) == len(images) else captions if len(captions) == len(images) > 1 else []
-    if per_image:
-        images = [figure([image], inline(caption)) for image, caption in zip(images, per_image, strict=True)]
-        captions = captions if per_image is parts else []
+    if len(parts) != len(images) and len(captions) == len(images) > 1:  # captions of the pictures, none of the whole
+        parts, captions = captions, []
+    if len(parts) == len(images):
+        images = [figure([image], inline(caption)) for image, caption in zip(images, parts, strict=True)]
     return figure(images, inline(" ".join(captions)), names=[cell.name])
 
 
@@ -110,11 +113,13 @@ def shown_files(code: str) -> list[str]:
             depth += {"(": 1, ")": -1}.get(code[at], 0)
             at += 1
         texts = [a or b for a, b in TEXT.findall(code[call.end() : at])]
+        # A text with a dot is the name of a file; others are units, formats and the like.
         files += [text for text in texts if "." in text and len(files) < MAX_PICTURES]
     return files
 
 
 def _rendered(stem: str, label: str) -> list[str]:
+    """Return the files in which R Markdown and Quarto keep the first picture of a cell, once rendered."""
     folders = [f"{stem}_files/figure-{kind}" for kind in ("html", "gfm", "markdown_github", "commonmark")]
     return [f"{folder}/{label}{end}" for folder in folders for end in ("-1.png", "-output-1.png")] if label else []
 
@@ -143,7 +148,8 @@ def yaml_options(lines: str) -> dict[str, Any]:
             options[str(key.value)] = value.value
         elif isinstance(value, yaml.SequenceNode):
             options[str(key.value)] = [item.value for item in value.value if isinstance(item, yaml.ScalarNode)]
-        elif isinstance(value, yaml.MappingNode):  # mystnb: figure: caption: ...
+        elif isinstance(value, yaml.MappingNode):
+            # MyST nests them: of ``mystnb: {figure: {caption: A tram}}`` the innermost name counts.
             inner = (pair for _, node in value.value if isinstance(node, yaml.MappingNode) for pair in node.value)
             for name, scalar in inner:
                 if isinstance(scalar, yaml.ScalarNode):

@@ -18,6 +18,7 @@ from iconotext.read.address import MADE_BY_CODE
 from iconotext.read.blocks import SPACE
 
 TITLED = re.compile(r"\s*+([^<]*?)\s*+<([^<>]{1,500})>\s*+", re.DOTALL)
+"""The text of a reference with a title of its own: ``the old tram <fig-tram>``."""
 
 ENDINGS = ("svg", "png", "gif", "jpeg", "jpg", "webp", "avif")
 """Possible endings of ``plan.*``, in the order in which Sphinx prefers them for a page."""
@@ -59,7 +60,7 @@ def _img(attributes: dict[str, str]) -> str:
 
 
 def _first_of(addresses: Sequence[str]) -> dict[str, str]:
-    # Each smaller than the one before: of a srcset the largest picture that exists is taken.
+    # As a srcset with falling widths: of these addresses the first one that exists is taken.
     sized = (f"{quote(a, safe='/:.%~')} {len(addresses) - n}w" for n, a in enumerate(addresses))
     return {"srcset": ", ".join(sized)}
 
@@ -72,7 +73,13 @@ MAX_TITLE = 300  # maximum length of a caption or title that is shown for a labe
 
 
 def reference(label: str, text: str, otherwise: str, raw: str = "") -> str:
-    """Return the HTML of a reference."""
+    """Return the HTML of a reference.
+
+    Args:
+        text: What to show, with ``%s`` for the number; "" for the caption or title of the labelled element.
+        otherwise: What to show if the label is not in the file.
+        raw: The reference as it is written in the source.
+    """
     attributes = f'href="#{escape(label)}" data-shown="{escape(text)}"' + (f' data-raw="{escape(raw)}"' if raw else "")
     return f"<a {attributes}>{escape(otherwise)}</a>"
 
@@ -86,7 +93,7 @@ def fill_references(root: Any) -> dict[str, str]:
     """Set the text of every reference.
 
     Returns:
-        Reference in the source to the shown text.
+        The shown text of each reference, by ``raw``, as it is written in the source.
     """
     references = root.xpath(".//a[@data-shown]")
     if not references:
@@ -109,7 +116,7 @@ def fill_references(root: Any) -> dict[str, str]:
 
 
 def _numbers(root: Any) -> dict[str, str]:
-    """Return the number of each label, for figures and tables with captions; parts of a figure have its number."""
+    """Return the number of each label, for figures and tables with captions; parts of figure 3 are ``3 (a)``, ..."""
     numbers: dict[str, str] = {}
     counters: dict[Any, Iterator[int]] = {kind: count(1) for kind in NUMBERED}
     for element in root.iter(*NUMBERED):
@@ -128,7 +135,7 @@ def _numbers(root: Any) -> dict[str, str]:
 
 
 def _names(element: Any) -> list[str]:
-    """Return the identifiers of an element, and of empty elements at its beginning and right before it."""
+    """Return the identifiers of an element, also those that ``anchors`` put first in it or right before it."""
     marks = [child for child in element.iterchildren("span") if child.get("id") and not len(child) and not child.text]
     before = element.getprevious()
     while before is not None and before.tag == "span" and before.get("id") and not len(before) and not before.text:

@@ -49,7 +49,7 @@ SHOWN_FOR = {
 }
 """The first part of a label to the text of a reference to another file."""
 
-INLINE_R = re.compile(r"r[ \t#]|\{(?:r|python|julia)\}")  # code within a sentence, whose result is shown in its place
+INLINE_R = re.compile(r"r[ \t#]|\{(?:r|python|julia)\}")  # code in a sentence, in place of its result
 
 REFERENCE = "|".join(
     (
@@ -70,28 +70,28 @@ NO_TEXT = frozenset(
 """Directives without prose; their content is left out."""
 DRAWN = frozenset("mermaid graphviz plantuml uml plot altair-plot tikz".split())
 """Directives that become a picture when the document is rendered."""
-FRAME = ":::"  # the name of a frame without a name
+FRAME = ":::"  # the name that a ``:::`` block gets if it is no directive
 MAX_DEPTH = 30  # maximum depth of directives within directives
 
 
 def directives_plugin(parser: MarkdownIt) -> None:
-    """Add all of these rules to a Markdown parser."""
+    """Add the rules of this module to a Markdown parser."""
     starts: RuleOptionsType = {"alt": ["paragraph", "reference", "blockquote", "list"]}
     parser.block.ruler.before("fence", "framed", _framed, starts)
     parser.block.ruler.before("fence", "target", _target, starts)
     for before, name, first, pattern, html in INLINE_RULES:
         parser.inline.ruler.before(before, name, _inline_rule(first, pattern, html))
     rules: dict[str, Any] = parser.renderer.rules  # type: ignore[attr-defined]  # every renderer but the protocol has it
-    plain_code, plain = rules["code_inline"], rules["fence"]
+    plain_code, plain_fence = rules["code_inline"], rules["fence"]
 
     def fence(tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
         head = HEAD.match(tokens[index].info.strip())
         if not head:
-            return str(plain(tokens, index, options, env))
+            return str(plain_fence(tokens, index, options, env))
         return directive(parser, head[1].strip(), head[2].strip(), tokens[index].content, env)
 
     def code(tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
-        if INLINE_R.match(tokens[index].content) and env.get("knitr"):
+        if INLINE_R.match(tokens[index].content) and env.get("knitr"):  # it is run if the document has cells of R
             return ""
         return str(plain_code(tokens, index, options, env))
 
@@ -102,7 +102,7 @@ def directives_plugin(parser: MarkdownIt) -> None:
 
 
 def directive(parser: MarkdownIt, name: str, argument: str, body: str, env: Any) -> str:
-    """Return the HTML of a directive, or of a cell of code."""
+    """Return the HTML of what stands after a fence: a directive, a cell of code, or a listing of pandoc."""
     depth = env.get("depth", 0)
     if depth >= MAX_DEPTH:
         return ""
@@ -110,45 +110,63 @@ def directive(parser: MarkdownIt, name: str, argument: str, body: str, env: Any)
     env = {key: value for key, value in env.items() if key != "original"} | {"depth": depth + 1}
 
     def inline(text: str) -> str:
-        caption = env.get("captions", {}).get(text.strip(), text)
-        return str(parser.renderInline(caption, env))
+        return str(parser.renderInline(env.get("captions", {}).get(text.strip(), text), env))
 
-    cell = parse_cell(name, body)
-    if cell is not None and name.split()[0] == "code-cell":
-        options, code = split_options(body)
-        cell_name = options.get("label") or options.get("name") or ""
-        captioned = {"fig-cap": options["caption"]} if "caption" in options else {}
-        cell = Cell(label=cell_name, name=cell_name, options=captioned, code=code)
+    def blocks(text: str) -> str:
+        return str(parser.render(text, env))
+
+    cell = _cell(name, body)
     if cell is not None:
         return cell_figure(cell, env.get("stem", ""), inline)
     if name == FRAME:
-        return str(parser.render(body, env))
+        return blocks(body)
     if name.startswith((".", "#", "=")):  # a listing of pandoc: {.python}, {=html}
         return f"\n{body}\n" if name == "=html" else ""  # HTML as such; a listing has no text
+    return "" if name in NO_TEXT else _directive_html(name, argument, body, inline, blocks)
+
+
+def _cell(name: str, body: str) -> Cell | None:
+    """Return the cell of code that a fenced block is; None if it is none."""
+    cell = parse_cell(name, body)
+    if cell is None or name.split()[0] != "code-cell":
+        return cell
+    # MyST's: its options are written as those of a directive.
+    options, code = split_options(body)
+    label = options.get("label") or options.get("name") or ""
+    captioned = {"fig-cap": options["caption"]} if "caption" in options else {}
+    return Cell(label=label, name=label, options=captioned, code=code)
+
+
+def _directive_html(
+    name: str, argument: str, body: str, inline: Callable[[str], str], blocks: Callable[[str], str]
+) -> str:
+    """Return the HTML of a directive with text or pictures.
+
+    Args:
+        inline: Converts Markdown within a paragraph to HTML.
+        blocks: Converts paragraphs of Markdown to HTML.
+    """
     options, text = split_options(body)
-    label = options.get("name") or options.get("label") or ""
-    alt = options.get("alt")
+    label, alt = options.get("name") or options.get("label") or "", options.get("alt")
     if name == "glue:figure":  # the argument is the name under which code of the notebook keeps the picture
         caption = " ".join(text.split("\n\n", 1)[0].split())
         return figure([made_by_code(argument, alt)], inline(caption), names=[label])
     if name in DRAWN:
-        picture_name = label or argument or name
-        return figure([made_by_code(picture_name, alt)], inline(options.get("caption", "")), names=[label])
-    if name in NO_TEXT:
-        return ""
-    if name in ("figure", "image"):
-        if not argument:
-            return str(parser.render(text, env))
+        image = made_by_code(label or argument or name, alt)
+        return figure([image], inline(options.get("caption", "")), names=[label])
+    if name in ("figure", "image") and argument:
         caption, _, rest = text.strip().partition("\n\n") if name == "figure" else ("", "", "")
-        return figure([picture(argument, alt or None)], inline(caption), names=[label]) + str(parser.render(rest, env))
+        return figure([picture(argument, alt or None)], inline(caption), names=[label]) + blocks(rest)
+    if name in ("figure", "image"):
+        return blocks(text)
     if name == "figure-md":
         images, _, caption = text.strip().partition("\n\n")
-        return figure([str(parser.renderInline(images, env))], inline(caption), names=[label or argument])
+        return figure([inline(images)], inline(caption), names=[label or argument])
     if name in ("list-table", "table", "csv-table"):
-        text = "" if name == "csv-table" else text
-        return f'<div id="{escape(label)}"><p>{inline(argument)}</p></div>' + str(parser.render(text, env))
+        rows = "" if name == "csv-table" else text  # whose rows are no Markdown
+        return f'<div id="{escape(label)}"><p>{inline(argument)}</p></div>' + blocks(rows)
     title = f"<p>{inline(argument)}</p>" if argument else ""
-    return f"<div>{title}{parser.render(text, env)}</div>"
+    return f"<div>{title}{blocks(text)}</div>"
 
 
 def split_options(body: str) -> tuple[dict[str, str], str]:
@@ -176,10 +194,10 @@ def _framed(state: StateBlock, first: int, last: int, silent: bool) -> bool:
     depth, at, fence = 1, first, ""
     while depth and (at := at + 1) < last:
         line = _line(state, at).strip()
-        # Colons in a fenced block of code are no frames.
-        if fence or line.startswith(("```", "~~~")):
-            mark = line[:3]
-            fence = "" if fence and mark == fence and not line.strip(mark[0]) else fence or mark
+        if fence:  # a block of code, in which colons are no frames
+            fence = "" if line.startswith(fence) and not line.strip(fence[0]) else fence
+        elif line.startswith(("```", "~~~")):
+            fence = line[:3]
         elif colons := COLONS.fullmatch(line):
             depth += 1 if colons[2] else -1
     token = state.push("framed", "div", 0)
@@ -225,7 +243,10 @@ def _line(state: StateBlock, number: int) -> str:
 def _inline_rule(
     first: str, pattern: re.Pattern[str], html: Callable[[re.Match[str]], str]
 ) -> Callable[[StateInline, bool], bool]:
-    """Return a rule for text that begins with one of the characters ``first`` and matches a pattern."""
+    """Return a rule for text that begins with one of the characters ``first`` and matches a pattern.
+
+    Its token ``ready`` has HTML that is shown as it is.
+    """
 
     def rule(state: StateInline, silent: bool) -> bool:
         match = pattern.match(state.src, state.pos) if state.src[state.pos] in first else None
@@ -259,8 +280,10 @@ def role_html(name: str, text: str, raw: str) -> str:
         return reference(label.lstrip("#"), numref_text(title), label, raw)
     if name in ("ref", "any"):
         return reference(label.lstrip("#"), title, title or label, raw)
-    if name in ("eq", "cite", "cite:p", "cite:t", "footcite", "index", "math"):
-        return "" if name != "math" else escape(f"${text}$")
+    if name == "math":
+        return escape(f"${text}$")
+    if name in ("eq", "cite", "cite:p", "cite:t", "footcite", "index"):
+        return ""
     return escape(title or label)
 
 
@@ -272,13 +295,14 @@ def _figure_key(match: re.Match[str]) -> str:
 
 
 def _bookdown(match: re.Match[str]) -> str:
-    name = match[0][6:-1]
+    r"""Read ``\@ref(fig:a)``. bookdown puts ``fig:`` before every label; ``Cell.name`` does not before ``fig-``."""
+    name = match[0].removeprefix("\\@ref(").removesuffix(")")
     return reference(name.replace("fig:fig-", "fig-", 1), "%s", name, match[0])
 
 
 def _empty_link(match: re.Match[str]) -> str:
     """Read ``[](#label)`` of MyST, which shows the caption or title of the labelled element."""
-    label = match[0][4:-1]
+    label = match[0].removeprefix("[](#").removesuffix(")")
     return reference(label, "", label, match[0])
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from iconotext.errors import DocumentError, HostileDocumentError
 from iconotext.read.archive import Archive, Element, open_archive, resolve
-from iconotext.read.blocks import LABEL, Block, BlockWriter, Flow, FlowImage, drop_repeated_title
+from iconotext.read.blocks import Block, BlockWriter, Flow, FlowImage, drop_repeated_title
+from iconotext.read.captions import CAPTION_LABEL, separate_caption
 from iconotext.read.office import (
     TABLE_LABEL,
     WRAPPERS,
@@ -151,7 +152,7 @@ class _Walk:
         blocks = [part for block in blocks for part in separate_caption(block)]
         before = [block for offset, box in paragraph.boxes if offset == 0 for block in self.inside(box, kind)]
         after = [block for offset, box in paragraph.boxes if offset > 0 for block in self.inside(box, kind)]
-        captioned = any(block.kind == "caption" or LABEL.match(block.text) for block in (*before, *after))
+        captioned = any(block.kind == "caption" or CAPTION_LABEL.match(block.text) for block in (*before, *after))
         if captioned and len(blocks) == 1 and blocks[0].text and blocks[0].images:
             # A floating image with its caption in a text box beside it: both leave the running text together.
             floating = Block(images=[(0, image) for _, image in blocks[0].images], anchors=blocks[0].anchors)
@@ -286,16 +287,6 @@ class _Walk:
 def _is_contents_list(element: Element) -> bool:
     gallery = value(element, "sdtPr", "docPartObj", "docPartGallery") or ""
     return gallery.lower() in ("table of contents", "bibliographies")
-
-
-def separate_caption(block: Block) -> list[Block]:
-    """Divide an image and its caption in one paragraph into two blocks."""
-    if not block.images or not block.text or not (block.kind == "caption" or LABEL.match(block.text)):
-        return [block]
-    images = Block(images=[(0, image) for _, image in block.images])
-    caption = replace(block, kind="caption", images=[])
-    above = block.images[0][0] < len(block.text) / 2  # the image stands above its caption
-    return [images, caption] if above else [caption, images]
 
 
 def read_docx(path: Path, settings: ReadSettings) -> list[Flow]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from iconotext.errors import DocumentError
 from iconotext.read.archive import Archive, Element, open_archive
 from iconotext.read.blocks import Block, BlockWriter, Flow, FlowImage, drop_repeated_title
-from iconotext.read.docx import separate_caption
+from iconotext.read.captions import separate_caption
 from iconotext.read.office import (
     CAPTION,
     METAFILE,

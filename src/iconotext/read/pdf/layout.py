@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from iconotext.read.blocks import LABEL, Block, FlowImage, drop_repeated_title
+from iconotext.read.blocks import Block, FlowImage, drop_repeated_title
+from iconotext.read.captions import CAPTION_LABEL
 from iconotext.read.pdf.columns import Column, columns
 from iconotext.read.pdf.images import PageImage
 from iconotext.read.pdf.lines import Box, Line, bounding_box, distance, overlap
@@ -219,7 +220,7 @@ def _find_captions(parts: list[Text | Figure], body: float) -> None:
     for number, part in enumerate(parts):
         if not isinstance(part, Text) or part.kind == "heading":
             continue
-        if LABEL.match(part.content):
+        if CAPTION_LABEL.match(part.content):
             nearest = min(figures, key=lambda figure: distance(part.box, figure.box))
             near = distance(part.box, nearest.box) < CAPTION_GAP * part.lines[0].size
             if near and nearest.caption is None:
@@ -263,7 +264,7 @@ def _grouped(parts: list[Text | Figure]) -> list[Text | Figure]:
 
 
 def _share_caption(above: Figure, below: Figure) -> bool:
-    if above.caption is not None or below.caption is None or not LABEL.match(below.caption.lines[0].text):
+    if above.caption is not None or below.caption is None or not CAPTION_LABEL.match(below.caption.lines[0].text):
         return False
     return distance(above.box, below.box) < 20
 
@@ -295,7 +296,7 @@ def _goes_on(text: Text, part: Text, joined: list[Text | Figure]) -> bool:
     if not opens(first.text):
         return True
     indented = len(part.lines) > 1 and first.box[0] > part.lines[1].box[0] + 0.8 * first.size
-    return not indented and not ends_early(last, first, text.right) and not LABEL.match(first.text)
+    return not indented and not ends_early(last, first, text.right) and not CAPTION_LABEL.match(first.text)
 
 
 def _caption_goes_on(caption: Text, part: Text) -> bool:

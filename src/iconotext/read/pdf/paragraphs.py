@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from iconotext.read.blocks import LABEL, Block
+from iconotext.read.blocks import Block
+from iconotext.read.captions import CAPTION_LABEL
 from iconotext.read.pdf.columns import BULLET, NUMBER, Column
 from iconotext.read.pdf.images import PageImage
 from iconotext.read.pdf.lines import Box, Line, bounding_box, overlap
@@ -134,7 +135,7 @@ def begins(text: Text, line: Line, limits: Limits, pitch: float, *, table: bool)
         return abs(shift) > em and not _centred(last, line)
     if NUMBER.match(line.text) and (abs(shift) > 0.5 * em or item) and abs(line.box[0] - first.box[0]) < em:
         return True
-    if LABEL.match(line.text) and step > 1.1 * inner_step:
+    if CAPTION_LABEL.match(line.text) and step > 1.1 * inner_step:
         return True
     if _centred(last, line) and abs(shift) > 0.5 * em:
         return False
@@ -174,7 +175,7 @@ def classify(text: Text, body: float, page: Page, *, table: bool, followed: bool
     size = statistics.median(line.size for line in text.lines)
     content = text.content
     words = len(content.split())
-    if words <= HEADING_WORDS and WORD.search(content) and not LABEL.match(content):
+    if words <= HEADING_WORDS and WORD.search(content) and not CAPTION_LABEL.match(content):
         bold = all(line.bold for line in text.lines) and size > 0.95 * body and words <= 15
         alone = bold and followed and not table and not SENTENCE_END.search(content)
         if alone or size > HEADING_SIZE * body:
