@@ -10,7 +10,7 @@ from lxml import etree
 from iconotext.errors import HostileDocumentError
 from iconotext.evidence.reference import EXPLICIT, reference_evidence
 from iconotext.read import ReadSettings, read
-from iconotext.read.rst import MAX_LINE, _text, on_a_page
+from iconotext.read.rst import MAX_LINE, _append_text, on_a_page
 from iconotext.read.text_file import MAX_INCLUDED
 from tests.support.reading import read_as, texts
 
@@ -226,6 +226,6 @@ def test_a_text_is_added_behind_many_elements_without_counting_them():
     parser = etree.XMLParser()
     parser.set_element_class_lookup(lookup)
     parent = etree.fromstring("<p><i>a</i><i>b</i></p>", parser)
-    _text(parent, " and")
-    _text(parent, " more")
+    _append_text(parent, " and")
+    _append_text(parent, " more")
     assert etree.tostring(parent) == b"<p><i>a</i><i>b</i> and more</p>"

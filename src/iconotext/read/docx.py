@@ -74,13 +74,15 @@ class OpenParagraph:
     """The state of a paragraph while its runs are read."""
 
     style: Style
-    anchors: list[str] = field(default_factory=list)
+    anchors: list[str] = field(default_factory=list)  # names of bookmarks
     sequence: str | None = None  # what its SEQ field counts: "Figure", "Table"
     boxes: list[tuple[int, Element]] = field(default_factory=list)  # (offset, content of a text box)
-    breaks: int = 0
+    breaks: int = 0  # line breaks in a row
 
 
 class _Walk:
+    """One pass over the elements of a file, which collects its blocks."""
+
     def __init__(self, archive: Archive, relations: Relations, styles: dict[str, Style]) -> None:
         self.archive = archive
         self.relations = relations
@@ -106,7 +108,7 @@ class _Walk:
                 self.container(alternative(part), kind)
 
     def table(self, element: Element, kind: Kind) -> None:
-        rows = [row for row in children(element, "tr") if child(row, "trPr", "del") is None]  # but deleted ones
+        rows = [row for row in children(element, "tr") if child(row, "trPr", "del") is None]  # no deleted ones
         cells = [cell for row in rows for cell in children(row, "tc")]
         for cell in cells:
             merge = child(cell, "tcPr", "vMerge")
@@ -130,16 +132,19 @@ class _Walk:
         self.paragraph = outer
 
     def close(self, kind: Kind, style: Style) -> None:
+        """End the open block; its kind is that of a running number in it, else of its style, else ``kind``."""
         for open_field in self.fields:
-            self.point(open_field)
+            self.apply(open_field)
             open_field.start = 0  # it goes on in the next block
-        role = style.kind
         sequence = self.paragraph.sequence
         if sequence is not None:
-            role = "paragraph" if TABLE_LABEL.match(sequence) else "caption"
-        self.writer.close(kind if role is None or (role == "paragraph" and sequence is None) else role, style.level)
+            kind = "paragraph" if TABLE_LABEL.match(sequence) else "caption"
+        elif style.kind is not None and style.kind != "paragraph":
+            kind = style.kind
+        self.writer.close(kind, style.level)
 
     def finish(self, first: int, kind: Kind) -> None:
+        """Complete the blocks of a paragraph, those from ``first``: bookmarks, captions, text boxes beside them."""
         paragraph, blocks = self.paragraph, self.writer.blocks[first:]
         anchors = [name for name in dict.fromkeys(paragraph.anchors) if name and name != "_GoBack"]
         if len(anchors) > MAX_ANCHORS:
@@ -150,19 +155,20 @@ class _Walk:
             block.anchors = tuple(anchors)
             block.images = [(o, replace(p, anchors=p.anchors + block.anchors)) for o, p in block.images]
         blocks = [part for block in blocks for part in separate_caption(block)]
-        before = [block for offset, box in paragraph.boxes if offset == 0 for block in self.inside(box, kind)]
-        after = [block for offset, box in paragraph.boxes if offset > 0 for block in self.inside(box, kind)]
+        before = [block for offset, box in paragraph.boxes if offset == 0 for block in self.blocks_of(box, kind)]
+        after = [block for offset, box in paragraph.boxes if offset > 0 for block in self.blocks_of(box, kind)]
         captioned = any(block.kind == "caption" or CAPTION_LABEL.match(block.text) for block in (*before, *after))
         if captioned and len(blocks) == 1 and blocks[0].text and blocks[0].images:
             # A floating image with its caption in a text box beside it: both leave the running text together.
             floating = Block(images=[(0, image) for _, image in blocks[0].images], anchors=blocks[0].anchors)
             blocks[0].images, blocks[0].anchors = [], ()
             before, after = [floating, *before, *after], []
-        elif captioned and blocks and blocks[-1].images and not blocks[-1].text:
+        elif captioned and blocks and blocks[-1].images and not blocks[-1].text:  # the caption goes below its image
             before, after = [], [*before, *after]
         self.writer.blocks[first:] = [*before, *blocks, *after]
 
-    def inside(self, box: Element, kind: Kind) -> list[Block]:
+    def blocks_of(self, box: Element, kind: Kind) -> list[Block]:
+        """Read a text box apart from the text around it."""
         writer, fields = self.writer, self.fields
         self.writer, self.fields = BlockWriter(), []
         self.container(box, kind)
@@ -171,32 +177,37 @@ class _Walk:
         return blocks
 
     def runs(self, element: Iterable[Element], *, italic: bool) -> None:
+        """Read the parts of a paragraph: runs of text, bookmarks, and the elements around them."""
         for part in element:
-            name = local(part)
-            if name == "r":
-                self.run(part, italic=italic)
-            elif name == "bookmarkStart":
-                self.paragraph.anchors.append(attribute(part, "name") or "")
-            elif name == "hyperlink":
-                self.hyperlink(part, italic=italic)
-            elif name == "fldSimple":
-                outside = len(self.fields)
-                self.begin_field(attribute(part, "instr") or "", in_result=True)
-                self.runs(part, italic=italic)
-                # Of a broken file there may be more than this one, or none: a mark in it may end or begin others.
-                for open_field in self.fields[outside:]:
-                    self.point(open_field)
-                del self.fields[outside:]
-            elif name in WRAPPERS:
-                self.runs(part, italic=italic)
-            elif name == "AlternateContent":
-                self.runs(alternative(part), italic=italic)
+            match local(part):
+                case "r":
+                    self.run(part, italic=italic)
+                case "bookmarkStart":
+                    self.paragraph.anchors.append(attribute(part, "name") or "")
+                case "hyperlink":
+                    self.hyperlink(part, italic=italic)
+                case "fldSimple":
+                    self.simple_field(part, italic=italic)
+                case "AlternateContent":
+                    self.runs(alternative(part), italic=italic)
+                case name if name in WRAPPERS:
+                    self.runs(part, italic=italic)
+
+    def simple_field(self, element: Element, *, italic: bool) -> None:
+        """Read a field that is one element, with its instruction as an attribute."""
+        around = len(self.fields)
+        self.begin_field(attribute(element, "instr") or "", in_result=True)
+        self.runs(element, italic=italic)
+        # In a broken file there may be more open fields than this one, or none: a mark in it may begin or end others.
+        for open_field in self.fields[around:]:
+            self.apply(open_field)
+        del self.fields[around:]
 
     def hyperlink(self, element: Element, *, italic: bool) -> None:
         start = self.writer.offset
         self.runs(element, italic=italic)
-        _, outside = self.relations.get(attribute(element, "id") or "", ("", ""))
-        target = attribute(element, "anchor") or (outside[2:] if outside.startswith(":#") else None)
+        _, address = self.relations.get(attribute(element, "id") or "", ("", ""))
+        target = attribute(element, "anchor") or (address[2:] if address.startswith(":#") else None)
         if target:
             self.writer.target(start, target)
 
@@ -206,7 +217,7 @@ class _Walk:
             return
         style_name = value(properties, "rStyle")
         italic = italic or (style_name is not None and bool(self.styles.get(style_name, Style()).italic))
-        # What the run itself says counts more than its style.
+        # The run's own property counts more than its style.
         explicit = is_on(properties, "i")
         self.content(element, italic=italic if explicit is None else explicit)
 
@@ -217,7 +228,7 @@ class _Walk:
                 case "t":
                     self.add(part.text or "", italic=italic)
                 case "tab" | "ptab":
-                    self.add(" ", italic=True)
+                    self.add(" ", italic=italic)
                 case "br" | "cr":
                     self.line_break()
                 case "noBreakHyphen":
@@ -248,15 +259,16 @@ class _Walk:
         if self.paragraph.breaks > 1:
             self.close("paragraph", self.paragraph.style)
         else:
-            self.writer.text(" ", emphasised=True)
+            self.writer.text(" ")
 
     def field_mark(self, mark: str) -> None:
+        """Read the beginning of a field, the end of its instruction, or the end of its result."""
         if mark == "begin":
             self.begin_field()
         elif mark == "separate" and self.fields:
             self.fields[-1].in_result, self.fields[-1].start = True, self.writer.offset
         elif mark == "end" and self.fields:
-            self.point(self.fields.pop())
+            self.apply(self.fields.pop())
 
     def begin_field(self, instruction: str = "", *, in_result: bool = False) -> None:
         if len(self.fields) >= MAX_OPEN_FIELDS:
@@ -269,7 +281,8 @@ class _Walk:
         if innermost is not None and not innermost.in_result and len(innermost.instruction) < MAX_INSTRUCTION:
             innermost.instruction += text[:MAX_INSTRUCTION]
 
-    def point(self, open_field: OpenField) -> None:
+    def apply(self, open_field: OpenField) -> None:
+        """Make the result of a cross-reference a link, and note the sequence of a running number."""
         if open_field.target is not None:
             self.writer.target(open_field.start, open_field.target)
         if open_field.sequence is not None:

@@ -32,6 +32,7 @@ NOT_TEXT = frozenset(
 NOT_TEXT_ROLES = frozenset(
     f"doc-{name}" for name in ("toc", "pagelist", "pagebreak", "endnotes", "footnote", "noteref")
 )
+# Addresses outside the book.
 ELSEWHERE = re.compile(r"^(?:[a-z][a-z0-9+.-]+:|//)", re.IGNORECASE)
 
 
@@ -71,7 +72,7 @@ def read_package(archive: Archive) -> Package:
     root = archive.xml(opf)
     encrypted = frozenset(_encrypted(archive))
     items = {item.get("id"): item for item in root.iterfind("{*}manifest/{*}item")}
-    # EPUB 3 marks its table of contents in the manifest; EPUB 2 has an NCX, and may name a page of it in the guide.
+    # EPUB 3 marks its table of contents in the manifest. EPUB 2 has an NCX; the guide may also name a page with it.
     nav = next((i for i in items.values() if "nav" in (i.get("properties") or "").split()), None)
     contents = {
         archive.find(resolve(opf, unquote((r.get("href") or "").partition("#")[0])))
@@ -122,7 +123,7 @@ def _encrypted(archive: Archive) -> Iterator[str]:
 
 
 def _labels(archive: Archive, opf: str, item: Element | None) -> dict[str, str]:
-    """Return the title of each member in a table of contents (EPUB 3 ``nav`` or EPUB 2 NCX); its first entry counts."""
+    """Return the title of each member in a table of contents (``nav`` or NCX); of several entries the first counts."""
     contents = archive.find(resolve(opf, item.get("href") or "")) if item is not None else None
     if contents is None:
         return {}
@@ -172,6 +173,7 @@ def _chapter(archive: Archive, package: Package, name: str) -> Flow | None:
 
 
 def _remove_boilerplate(tree: Element) -> None:
+    """Remove what is no running text; of a page that is none, only its images stay."""
     boilerplate = []
     for element in list(tree.iter(etree.Element)):
         types = {*(element.get("epub:type") or "").lower().split(), *(element.get("role") or "").lower().split()}
@@ -179,7 +181,7 @@ def _remove_boilerplate(tree: Element) -> None:
             if element.tag not in ("html", "body"):
                 boilerplate.append(element)
                 continue
-            keep = list(element.iter("img", "svg"))  # a whole title page: its images (the cover) stay
+            keep = list(element.iter("img", "svg"))  # such as the cover on a title page
             element.text = None
             for part in list(element):
                 element.remove(part)

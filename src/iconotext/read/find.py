@@ -36,7 +36,7 @@ BUILT = {
 """Folder to marker files: if one of these is beside it, a site generator fills the folder with repeated texts."""
 
 OWN_PAGE, TEMPLATE, EXCLUDED = "iconotext page", "HTML template", "excluded file"
-"""Reasons for skipping a file, besides suffixes of other kinds of files, and names of folders, which end in ``/``."""
+"""Reasons for skipping a file, besides its suffix."""
 
 TEXTS = frozenset(".doc .djvu .eml .fb2 .mdx .mobi .odp .pages .ppt .textile .txt".split())
 """Suffixes of text files that users may expect to be read; others (pictures, scripts, styles) are not documents."""
@@ -65,8 +65,8 @@ def find_documents(
     Args:
         settings: ``include`` and ``exclude`` are used.
         suffixes: Suffixes of files in folders, in lower case; default: those of documents.
-        skipped: Counts skipped files in folders, by suffix or by one of the three reasons above, and skipped folders,
-            by name with ``/`` at the end. Each is also logged (level INFO).
+        skipped: Counts skipped files in folders, by suffix or as ``OWN_PAGE``, ``TEMPLATE`` or ``EXCLUDED``, and
+            skipped folders, by name with ``/`` at the end. Each is also logged (level INFO).
 
     Raises:
         SettingError: ``include`` or ``exclude`` has an invalid pattern.
@@ -75,9 +75,9 @@ def find_documents(
 
     settings = settings or ReadSettings()
     skipped = Counter() if skipped is None else skipped
-    digests: set[bytes] = set()  # digests, since there may be millions
+    digests: set[bytes] = set()  # of paths, since there may be millions
     for path in map(Path, paths):
-        for file, folder in _inside(path, settings, suffixes, skipped) if path.is_dir() else [(path, None)]:
+        for file, folder in _in_folder(path, settings, suffixes, skipped) if path.is_dir() else [(path, None)]:
             key = hashlib.blake2b(os.fsencode(os.path.realpath(file)), digest_size=16).digest()
             if key not in digests:
                 digests.add(key)
@@ -93,8 +93,8 @@ def no_documents(
     """
     names = ", ".join(map(str, paths))
     filters = [name for name in ("include", "exclude") if getattr(settings, name)]
-    folders = bool(settings.exclude) and any(kind.endswith("/") for kind in skipped)
-    if filters and (skipped[EXCLUDED] or folders):
+    folders = sorted(kind for kind in skipped if kind.endswith("/"))
+    if filters and (skipped[EXCLUDED] or (settings.exclude and folders)):
         left_out = " and ".join(f"{name}=..." for name in filters)
         return DocumentError(f"no documents in {names} but those that {left_out} leaves out")
     kinds = Counter({kind or "without suffix": n for kind, n in skipped.items() if not kind.endswith("/")})
@@ -103,8 +103,7 @@ def no_documents(
     total = kinds.total()
     unread = "which is not read" if total == 1 else "none of which is read"
     files = f"{counted(total, 'file')} there, {unread} ({parts})" if total else "no files there"
-    passed_by = sorted(kind for kind in skipped if kind.endswith("/"))
-    also = f"; folders left out: {', '.join(passed_by[:KINDS])}" if passed_by else ""
+    also = f"; folders left out: {', '.join(folders[:KINDS])}" if folders else ""
     if any(map(lacks_extra, kinds)):
         also += '; some of these are read after: pip install "iconotext[formats]"'
     return DocumentError(f"no documents in {names}: {files}{also}; read are {formats or formats_in_words()}")
@@ -122,7 +121,8 @@ def unread_lines(skipped: Counter[str], *, every: bool = False) -> Iterator[str]
             if every or not kind.startswith("."):
                 names.append(kind)
         elif every or kind in TEXTS or kind in formats_by_suffix() or kind in (EXCLUDED, OWN_PAGE, TEMPLATE):
-            names.append(f"{number:,} {kind or 'without suffix'}{'s' * (number > 1 and ' ' in kind)}")
+            plural = "s" if number > 1 and " " in kind else ""  # of a reason in words, not of a suffix
+            names.append(f"{number:,} {kind or 'without suffix'}{plural}")
     if names:
         yield f"Not read: {', '.join(names)}"
     if any(map(lacks_extra, skipped)):
@@ -136,17 +136,26 @@ def is_excluded(file: Path, root: Path, settings: ReadSettings) -> bool:
     return exclude.match_file(name) or bool(settings.include and not include.match_file(name))
 
 
-def _inside(
+def _in_folder(
     root: Path, settings: ReadSettings, suffixes: Container[str] | None, skipped: Counter[str]
 ) -> Iterator[tuple[Path, Path]]:
+    """Yield the documents in a folder, as ``find_documents`` does."""
     exclude = _patterns((*LEFT_OUT, *settings.exclude))
     include = _patterns(settings.include) if settings.include else None
     suffixes = formats_by_suffix() if suffixes is None else suffixes
     unlisted: list[Path] = []
 
-    def skip(path: Path, kind: str) -> None:
-        skipped[kind] += 1
-        logger.info("%s: not read (%s)", path, kind)
+    def skip(path: Path, reason: str) -> None:
+        skipped[reason] += 1
+        logger.info("%s: not read (%s)", path, reason)
+
+    def reason_to_skip(path: Path, name: str) -> str | None:
+        suffix = os.path.splitext(path)[1].lower()
+        if suffix not in suffixes or lacks_extra(suffix):
+            return suffix
+        if exclude.match_file(name) or (include and not include.match_file(name)):
+            return EXCLUDED
+        return _kind_of_page(path)
 
     for top, folders, files in os.walk(root, onerror=lambda error: unlisted.append(Path(error.filename))):
         folder = Path(top)
@@ -155,19 +164,14 @@ def _inside(
             excluded = exclude.check_file(f"{within}{name}/").include  # None if no pattern matches
             if excluded or (excluded is None and any(config in files for config in BUILT.get(name, ()))):
                 skip(folder / name, f"{name}/")
-                # ``os.walk`` does not enter it then; the loop goes through a sorted copy.
-                folders.remove(name)
+                folders.remove(name)  # so that ``os.walk`` does not enter it
         folders.sort()
         for name in sorted(files):
-            path, suffix = folder / name, os.path.splitext(name)[1].lower()
-            if suffix not in suffixes or lacks_extra(suffix):
-                skip(path, suffix)
-            elif exclude.match_file(within + name) or (include and not include.match_file(within + name)):
-                skip(path, EXCLUDED)
-            elif (kind := _reason_to_skip(path)) is not None:
-                skip(path, kind)
+            reason = reason_to_skip(folder / name, within + name)
+            if reason is None:
+                yield folder / name, root
             else:
-                yield path, root
+                skip(folder / name, reason)
     for path in unlisted:  # reading reports the reason
         yield path, root
 
@@ -182,11 +186,8 @@ def _patterns(lines: tuple[str, ...]) -> GitIgnoreSpec:
         raise SettingError(f"include, exclude: {error}; patterns are written as in a .gitignore") from error
 
 
-def _reason_to_skip(path: Path) -> str | None:
-    """Return the reason why an HTML file in a folder is not a document; None for documents and other files.
-
-    It is found in the first bytes of the file.
-    """
+def _kind_of_page(path: Path) -> str | None:
+    """Return ``OWN_PAGE`` or ``TEMPLATE`` for an HTML file that begins like one; None for documents and other files."""
     row = suffix_format(path)
     if row is None or row.name != "html" or not path.is_file():
         return None  # reading says what is wrong with a pipe or a device
@@ -202,7 +203,8 @@ def _reason_to_skip(path: Path) -> str | None:
 
 def _more_tags_than_text(html: bytes) -> bool:
     """Return whether there is more text inside ``{{ }}``, ``{% %}`` and ``{# #}`` than text that readers see."""
-    tags, text, inside = 0, [], b""  # inside: of a tag ("{"), of a script or style ("<")
+    tags, text = 0, []
+    inside = b""  # whether the piece is inside a tag ("{"), inside a script or style ("<"), or in the text ("")
     for piece in _CODE.split(html):
         kind = piece[:1] if _CODE.fullmatch(piece) else b""
         if kind and not inside:
@@ -219,7 +221,7 @@ def _more_tags_than_text(html: bytes) -> bool:
 
 
 def unique_names(paths: Sequence[Path]) -> list[str]:
-    """Return a unique name for every file: its stem, with as many folders, and the suffix, as that takes."""
+    """Return a unique name for every file: its stem, after as many of its folders as needed; in the end its path."""
     names = [path.stem for path in paths]
     for depth in range(2, max((len(path.parts) for path in paths), default=0) + 1):
         names = _longer(names, ["/".join((*p.parts[-depth:-1], p.stem)).lstrip("/") for p in paths])
@@ -227,5 +229,6 @@ def unique_names(paths: Sequence[Path]) -> list[str]:
 
 
 def _longer(names: list[str], longer: list[str]) -> list[str]:
+    """Replace the names that several files have by longer ones."""
     count = Counter(names)
     return [long if count[name] > 1 else name for name, long in zip(names, longer, strict=True)]

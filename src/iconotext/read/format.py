@@ -62,7 +62,8 @@ class DocumentFormat:
             raise ValueError(f"format {self.name}: give suffixes such as '.md', and a reader as 'module:function'")
 
 
-ZIP_OF = rb"(?s)PK.{0,%d}application/%s"  # the beginning of a zip file whose first member is its media type
+ZIP_OF = rb"(?s)PK.{0,%d}application/%s"
+"""The beginning of a zip file whose first member is its media type, at most so many bytes after ``PK``."""
 
 
 def _pandoc_row(
@@ -204,7 +205,7 @@ _BY_SUFFIX = {suffix: row for row in FORMATS for suffix in row.suffixes}
 
 @cache
 def all_formats() -> dict[str, DocumentFormat]:
-    """Return all formats by name, with those of other packages, the search for which takes some 30 ms."""
+    """Return all formats by name, with those of other packages; to search for these takes some 30 ms."""
     others = plugins("iconotext.readers", DocumentFormat, tuple(row.name for row in FORMATS))
     return {row.name: row for row in (*FORMATS, *others)}
 
@@ -230,7 +231,7 @@ def formats_in_words() -> str:
 
 
 def lacks_extra(suffix: str) -> bool:
-    """Return whether files with this suffix could be read if an extra were installed."""
+    """Return whether files with this suffix could be read if an extra were installed that is not."""
     row = formats_by_suffix().get(suffix)
     return row is not None and bool(row.extra) and not has(row.extra)
 

@@ -46,6 +46,7 @@ CAPTION_CLASS = re.compile(
     r"(?:^|[\s_-])(?:fig(?:ure)?|image|img|photo|picture|media|thumb|gallery)?[_-]{0,3}(?:caption(?:[_-]{0,3}text)?|gallerytext)(?:$|\s)",
     re.IGNORECASE,
 )
+# Attributes with the address of a picture that scripts load when it comes into view.
 LAZY = ("data-src", "data-original", "data-lazy-src", "data-lazy", "data-actualsrc", "data-hi-res-src", "data-url")
 LAZY_SETS = ("srcset", "data-srcset", "data-lazy-srcset")
 CANDIDATE = re.compile(r"([^\s,]\S*+)(?:(?<=,)|([^,]*+))")
@@ -54,11 +55,11 @@ _PIXELS = re.compile(r"[0-9]{1,6}")
 MAX_CANDIDATES = 100
 """Maximum number of addresses of an image, and of elements in its ``<picture>``; pages have some twenty sizes."""
 TAG = re.compile(r"""<[a-z](?:[^>=]++|=\s*+(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|))*+""", re.IGNORECASE)
-VALUE = re.compile(r"""=\s*+(?:"[^"]*+"|'[^']*+')""")
+VALUE = re.compile(r"""=\s*+(?:"[^"]*+"|'[^']*+')""")  # of an attribute; without values, words can be counted
 MAX_ATTRIBUTES = 1_000  # maximum number of attributes of a tag, since the parser takes quadratic time for them
-DEPTH = "elements are nested more than 255 deep in it: close those that are never closed (tidy does)"
-LENGTH = "one text or address in it has more than 10 million characters: put pictures beside it as files, or split it"
-REMOVED_CHARACTERS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
+TOO_DEEP = "elements are nested more than 255 deep in it: close those that are never closed (tidy does)"
+TOO_LONG = "one text or address in it has more than 10 million characters: put pictures beside it as files, or split it"
+REMOVED_CHARACTERS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")  # which XML forbids
 
 ToTarget = Callable[[str], str | None]  # from an ``href`` to the identifier of its target in the document, or None
 
@@ -66,6 +67,7 @@ ToTarget = Callable[[str], str | None]  # from an ``href`` to the identifier of 
 def parse_html(text: str) -> Element:
     """Parse HTML, also if it is not well-formed, as a browser would."""
     text = REMOVED_CHARACTERS.sub("", text)
+    # An attribute takes at least two characters, one of them a space.
     long_tags = (tag[0] for tag in TAG.finditer(text) if len(tag[0]) > 2 * MAX_ATTRIBUTES)
     if any(len(VALUE.sub("= ", tag).replace("/", " ").split()) > MAX_ATTRIBUTES for tag in long_tags):
         raise HostileDocumentError(f"a tag in it has more than {MAX_ATTRIBUTES:,} attributes: no page has that")
@@ -75,10 +77,10 @@ def parse_html(text: str) -> Element:
     except etree.ParserError as error:
         raise DocumentError("no text in it") from error
     finally:
-        # At its limits the parser stops without an exception, and the rest of the text would be missing.
+        # At its own limits the parser stops without an exception, and the rest of the text would be missing.
         for entry in parser.error_log.filter_from_fatals():
             if entry.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT:
-                raise HostileDocumentError(DEPTH if "depth" in entry.message else LENGTH)
+                raise HostileDocumentError(TOO_DEEP if "depth" in entry.message else TOO_LONG)
     return root
 
 
@@ -112,19 +114,21 @@ def page_flow(text: str, select: Callable[[Element], Element]) -> Flow:
 
 
 class _Walk:
+    """One pass over the elements of a page, which collects its blocks."""
+
     def __init__(self, to_target: ToTarget, anchor_prefix: str) -> None:
         self.writer = BlockWriter()
         self.to_target = to_target
         self.anchor_prefix = anchor_prefix
         self.kinds: list[Kind] = ["paragraph"]
         self.level: int | None = None  # of the heading that was opened last
-        self.italic = 0
-        self.links: list[tuple[Element, int, str]] = []  # open <a>: where its text starts, what it points at
+        self.italic = 0  # number of open elements in italics
+        self.links: list[tuple[Element, int, str]] = []  # open <a>: where its text starts, and its target
         self.figures: list[tuple[Element, int]] = []  # open <figure>: number of blocks before it
         self.pending: list[str] = []  # ids of empty elements right before an image
         self.crowded: dict[Element, bool] = {}  # whether an element holds several images
         self.breaks = 0  # <br> in a row
-        self.seen_sources: tuple[str, ...] = ()  # of the image before, if nothing came since: <noscript> repeats it
+        self.seen_sources: tuple[str, ...] = ()  # of the last image until a text follows: <noscript> repeats it
 
     def read(self, root: Element) -> list[Block]:
         walk = etree.iterwalk(root, events=("start", "end"))
@@ -168,7 +172,7 @@ class _Walk:
             if self.breaks > 1:  # two line breaks are how older pages end a paragraph
                 self.close()
             else:
-                self.writer.text(" ", emphasised=True)
+                self.writer.text(" ")
             return
         if tag in ITALIC:
             self.italic += 1
@@ -223,9 +227,10 @@ class _Walk:
         if self.figures:
             title = element.findtext("{*}title") or element.get("aria-label")
             problem = "an SVG drawing inside the page, which is not read: save it as a file of its own"
-            anchors, at, hidden = self.anchors(element), _place(element), is_decorative(element)
-            image = FlowImage(("inline.svg",), title, anchors=anchors, problem=problem, at=at, decorative=hidden)
-            self.writer.image(image)
+            anchors, at, is_decoration = self.anchors(element), _place(element), is_decorative(element)
+            self.writer.image(
+                FlowImage(("inline.svg",), title, anchors=anchors, problem=problem, at=at, decorative=is_decoration)
+            )
 
     def image(self, element: Element) -> None:
         sources = image_sources(element)
@@ -252,7 +257,7 @@ class _Walk:
         node = element
         while node is not None and (node is element or node.tag in ONE_IMAGE):
             if node is not element and node.tag != "figure" and self.holds_more(node):
-                break  # the name of a figure is that of all its pictures
+                break
             if node.get("id"):
                 identifiers.append(node.get("id"))
             node = node.getparent()
@@ -280,6 +285,7 @@ def is_whole_link(element: Element) -> bool:
 
 
 def _place(element: Element) -> int | None:
+    """Return the place of an image in its file, from the mark that ``mark_html`` put in."""
     mark = element.get(MARK) or ""
     return int(mark) if mark.isascii() and mark.isdigit() else None
 
@@ -293,14 +299,15 @@ def _sides(element: Element) -> tuple[int | None, int | None] | None:
 def image_sources(element: Element) -> tuple[str, ...]:
     """Return the addresses of an ``<img>``, the largest image first, without placeholders of lazy loading."""
     sets = [element.get(name) for name in LAZY_SETS]
-    image = next(element.iterancestors("picture"), None)
-    if image is not None:
-        parts = islice(image.iter(), MAX_CANDIDATES)  # <source> may hold the rest: the parser knows no end of it
+    picture = next(element.iterancestors("picture"), None)
+    if picture is not None:
+        # The parser does not know that <source> is empty, and may put the rest of the page into it.
+        parts = islice(picture.iter(), MAX_CANDIDATES)
         sets += [part.get(name) for part in parts if part.tag == "source" for name in ("srcset", "data-srcset")]
     sized = sorted(islice((c for s in sets if s for c in _candidates(s)), MAX_CANDIDATES), key=lambda c: -c[0])
     lazy = [element.get(name) for name in LAZY]
     plain = element.get("src")
-    if plain and plain.startswith("data:") and (sized or any(lazy)):
+    if plain and plain.startswith("data:") and (sized or any(lazy)):  # a placeholder
         plain = None
     addresses = [address for _, address in sized] + [*lazy, plain]
     return tuple(dict.fromkeys(a.strip() for a in addresses if a and a.strip()))

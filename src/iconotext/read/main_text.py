@@ -110,7 +110,7 @@ def keep_main_text(root: Element) -> Element:
     extents = measure(body)
     article = _named_article(body, extents)
     if article is None:
-        article = _found_article(root, body, extents)
+        article = _smallest_article(root, body, extents)
     remove([element for element in _edges(article, extents) if _is_link_list(extents[element])])
     return article
 
@@ -118,7 +118,7 @@ def keep_main_text(root: Element) -> Element:
 def remove(elements: Iterable[Element]) -> None:
     """Remove elements and their contents from their tree; the text after each stays.
 
-    The text is joined once for each place: added piece by piece, it would be copied for every piece.
+    The text that comes together at one place is joined once: added piece by piece, it would be copied for every piece.
     """
     doomed = set(elements)
     for parent in dict.fromkeys(element.getparent() for element in doomed):
@@ -138,7 +138,7 @@ def remove(elements: Iterable[Element]) -> None:
 
 
 def _edges(article: Element, extents: dict[Element, Extent]) -> list[Element]:
-    """Return the elements before the first and after the last paragraph of running text."""
+    """Return the elements before the first and after the last paragraph of running text; none if there is no such."""
     order = [element for element in article.iter() if isinstance(element.tag, str)]
     running = [n for n, element in enumerate(order) if element.tag == "p" and extents[element].length > 60]
     if not running:
@@ -167,6 +167,7 @@ def _is_boilerplate(element: Element, length: int, total: int) -> bool:
 
 
 def _named_article(body: Element, extents: dict[Element, Extent]) -> Element | None:
+    """Return the element that the page marks as its article, if there is one such with most of the text."""
     for path in ARTICLE:
         articles = body.findall(path)
         if len(articles) == 1 and extents[articles[0]].length >= ENOUGH * extents[body].length:
@@ -174,17 +175,18 @@ def _named_article(body: Element, extents: dict[Element, Extent]) -> Element | N
     return None
 
 
-def _found_article(root: Element, body: Element, extents: dict[Element, Extent]) -> Element:
+def _smallest_article(root: Element, body: Element, extents: dict[Element, Extent]) -> Element:
+    """Return the smallest element with the main text as trafilatura sees it; the whole page if it sees too little."""
     if not any(True for _ in body.iter("div", "section", "table")):
         return body  # nothing but paragraphs: the page is the article
     from trafilatura import extract
 
-    # trafilatura would add empty cells for each, and count them again and again.
+    # For each of these, trafilatura would add empty cells, and count them again and again.
     etree.strip_attributes(root, "colspan", "rowspan")
-    many = next(islice(root.iter(*BLOCKS), MAX_COMPARED, None), None) is not None
+    has_many_blocks = next(islice(root.iter(*BLOCKS), MAX_COMPARED, None), None) is not None
     page = lxml_html.tostring(root, encoding="unicode")
-    # Only which paragraphs it takes: its own output drops many pictures and their places in the text.
-    text = extract(page, fast=many, favor_recall=True, include_comments=False) or ""
+    # Its output only says which paragraphs it takes, since it drops many pictures and their places in the text.
+    text = extract(page, fast=has_many_blocks, favor_recall=True, include_comments=False) or ""
     lines = {_letters(line) for line in text.splitlines()}
     characters: Counter[Element] = Counter()  # characters of such paragraphs within each element
     paragraphs = set()

@@ -42,12 +42,13 @@ ARGUMENT = re.compile(
 QUOTED = re.compile(r"""["'](.*?)["']""")
 ICON = re.compile(r":(?:material|fontawesome|octicons|simple)-[\w-]+:")
 WIKI_IMAGE = re.compile(rf"!\[\[([^\[\]|#\n]{{1,300}}{NAME_END})(?:\|([^\[\]]*+))?\]\]", re.IGNORECASE)
-LABEL = r"!\[[^\]\n!]{0,1000}+(?:!(?!\[)[^\]\n!]{0,1000}+){0,1000}\]\("
+# An image up to its address: ``![alt](``.
+IMAGE_START = r"!\[[^\]\n!]{0,1000}+(?:!(?!\[)[^\]\n!]{0,1000}+){0,1000}\]\("
 SPACED_IMAGE = re.compile(
-    rf"({LABEL})[ \t]*+([^()<>\"\s][^()<>\"\n]{{0,400}}?{NAME_END})(?=[ \t]*+(?:\"[^\"\n]*+\"[ \t]*+)?\))",
+    rf"({IMAGE_START})[ \t]*+([^()<>\"\s][^()<>\"\n]{{0,400}}?{NAME_END})(?=[ \t]*+(?:\"[^\"\n]*+\"[ \t]*+)?\))",
     re.IGNORECASE,
 )
-IMAGE_ANCHOR = re.compile(rf"({LABEL}[^()\n]*+(?:\([^()\n]*+\)[^()\n]*+)*+\))\{{:?([^{{}}\n]*+)\}}")
+IMAGE_ANCHOR = re.compile(rf"({IMAGE_START}[^()\n]*+(?:\([^()\n]*+\)[^()\n]*+)*+\))\{{:?([^{{}}\n]*+)\}}")
 ANCHOR = re.compile(r"#([\w:.-]+)")
 HEADING_ATTRIBUTES = re.compile(
     r"^(#{1,6}[ \t][^\n{]*+(?:\{(?![#.-])[^\n{]*+)*)\{(?:[#.][^{}\n]*+|-)\}[ \t]*+$", re.MULTILINE
@@ -60,14 +61,14 @@ def expand_site_tags(text: str) -> EditedText:
     """Replace the tags of site generators: image tags by HTML figures, addresses by plain ones, the rest by nothing.
 
     Jekyll: ``{{ site.baseurl }}``, ``{{ "/a.png" | relative_url }}``, ``{% include image.html url="a.png" %}``,
-    ``{% link a.png %}``. Hugo: ``{{< figure src="a.png" caption="..." >}}`` and every other shortcode that names a
+    ``{% link a.png %}``. Hugo: ``{{< figure src="a.png" caption="..." >}}`` and every other shortcode that names an
     image file. Hexo and Octopress: ``{% asset_img a.png Title %}``, ``{% img /a.png %}``. Obsidian: ``![[a.png]]``.
     MkDocs: icons such as ``:material-pencil:`` are no text. A space in an address, which many editors write and
-    CommonMark forbids, is taken as meant.
+    CommonMark forbids, counts as part of it.
     """
     edited = EditedText(text)
     if "{" in text:
-        # Code goes first, so that the tags that it shows are not read; an anchor before the values in its address.
+        # Code goes first, so that the tags that it shows are not read; images with attributes before ``{{ }}`` in them.
         edited.replace([(start, end, "") for start, end in _code(text)])
         edited.sub(IMAGE_ANCHOR, _anchored)
         edited.sub(LIQUID_VALUE, _value)
@@ -103,7 +104,8 @@ def _anchored(match: re.Match[str]) -> str:
         return match[0]
     attribute = ALT.search(match[2])
     alt = (attribute[1] or attribute[2] or "") if attribute else ""
-    is_figure = re.match(r"fig[:-]", names[-1], re.IGNORECASE) and not match[0].endswith("{:" + match[2] + "}")
+    in_kramdown = match[0].endswith("{:" + match[2] + "}")  # which has no figures
+    is_figure = re.match(r"fig[:-]", names[-1], re.IGNORECASE) and not in_kramdown
     figure = f' data-figure="{escape(alt)}"' if is_figure else ""
     return f'<span id="{escape(names[-1])}"{figure}>{match[1]}</span>'
 
@@ -114,12 +116,16 @@ def _wiki_alt(label: str | None) -> str:
 
 
 def _value(match: re.Match[str]) -> str:
-    """Return the address in ``{{ "/a.png" | relative_url }}``; ``{{ site.baseurl }}`` and the like mean the site."""
+    """Return the address in ``{{ "/a.png" | relative_url }}``; "" for ``{{ site.baseurl }}`` and the like.
+
+    What follows then begins with ``/``, as addresses on the site do.
+    """
     quoted = QUOTED.match(match[1].removeprefix("-").lstrip())
     return quoted[1] if quoted else ""
 
 
 def _tag(match: re.Match[str]) -> str:
+    """Return the address in ``{% link a.png %}``, or the figure for a tag that names an image."""
     name, rest = match[1], match[2].removesuffix("-")
     if name == "link":
         return "/" + rest.strip().lstrip("/")
@@ -210,7 +216,7 @@ def finish_figures(tree: Any) -> None:
         caption.text, image.attrib["alt"] = image.get("alt"), span.get("data-figure")
         image.attrib.pop(MARK, None)  # what stands at its place is the caption: no alternative text belongs there
     for label in tree.xpath(".//span[@data-label][@id]"):
-        _name_what_stands_before(label)
+        _apply_label(label)
     for figure in tree.xpath(".//figure[@data-caption]"):
         below = [child for child in figure.iter("p") if child.find(".//img") is None]
         if below and not any(True for _ in below[-1].itersiblings()):
@@ -218,7 +224,7 @@ def finish_figures(tree: Any) -> None:
             figure.append(below[-1])
 
 
-def _name_what_stands_before(label: Any) -> None:
+def _apply_label(label: Any) -> None:
     """Give a label of d2lbook to the picture, table or heading before it; a picture with a label is a figure."""
     parent, before = label.getparent(), label.getprevious()
     if before is not None and before.tag == "img" and not (before.tail or "").strip():
@@ -289,10 +295,10 @@ def _parser() -> MarkdownIt:
     from mdit_py_plugins.footnote import footnote_plugin
 
     parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
-    # Addresses stay as the author wrote them, and an image whose address we refuse is listed, not made into text. The
-    # HTML is read by us and by nobody else.
-    parser.normalizeLink = lambda url: url  # type: ignore[method-assign]  # addresses stay as written
-    parser.validateLink = lambda url: True  # type: ignore[method-assign]  # we judge them ourselves
+    # Addresses stay as the author wrote them. Nobody but us reads the HTML, so none is dangerous; and an image whose
+    # address we refuse is then listed, not made into text.
+    parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
+    parser.validateLink = lambda url: True  # type: ignore[method-assign]
     parser.use(footnote_plugin).use(deflist_plugin).use(admon_plugin).use(directives_plugin)
     mark_pictures(parser)
     return parser

@@ -42,15 +42,15 @@ def read_notebook(path: Path, settings: ReadSettings) -> list[Flow]:
     except ValueError as error:
         raise DocumentError(f"not a notebook: {error}; save it again") from error
     cells = _cells(notebook)
-    whole = etree.Element("body")  # references of one cell may mean figures of another
-    texts: dict[int, Any] = {}
+    whole = etree.Element("body")  # of all text cells, since references in one may mean figures in another
+    texts: dict[int, Any] = {}  # number of a text cell to its HTML
     front: dict[str, str] = {}
     for number, cell in enumerate(cells, 1):
         source = _text(cell.get("source"))
         if number == 1:
             source, front = split_front_matter(source)
         if cell.get("cell_type") in ("markdown", "heading") and not _tags(cell) & REMOVED:
-            level = cell.get("level")  # of headings before version 4
+            level = cell.get("level")  # of a heading cell, which there was before version 4
             heading = "#" * level + " " if isinstance(level, int) and 0 < level < 7 else ""
             texts[number] = markdown_tree(heading + source, path.stem)
             whole.append(texts[number])
@@ -67,7 +67,7 @@ def read_notebook(path: Path, settings: ReadSettings) -> list[Flow]:
 
 
 def _cells(notebook: Any) -> list[dict[str, Any]]:
-    """Return the cells, also of version 3, where they stood in a work sheet, and their code in ``input``."""
+    """Return the cells; in version 3 they stood in a worksheet."""
     if isinstance(notebook, dict):
         sheets = notebook.get("worksheets")
         cells = _dictionary(sheets[0]).get("cells") if isinstance(sheets, list) and sheets else notebook.get("cells")
@@ -82,7 +82,7 @@ def _tags(cell: dict[str, Any]) -> set[str]:
 
 
 def _text(value: Any) -> str:
-    """Return a text, which may come as a list of its lines."""
+    """Return a text, which may come as a list of its lines; "" for anything else."""
     if isinstance(value, list):
         return "".join(part for part in value if isinstance(part, str))
     return value if isinstance(value, str) else ""
@@ -93,7 +93,7 @@ def _dictionary(value: Any) -> dict[str, Any]:
 
 
 def _glued(cells: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return the outputs that code keeps for another place of the notebook, where ``{glue:figure}`` names them."""
+    """Return the outputs that code stores under a name, by which ``{glue:figure}`` shows them at another place."""
     values: dict[str, dict[str, Any]] = {}
     for cell in cells:
         outputs = cell.get("outputs")
@@ -110,40 +110,40 @@ def _with_pictures(block: Block, cell: dict[str, Any], glued: dict[str, dict[str
     """Give a block of a text cell the bytes of its pictures: those attached to the cell, or stored for it by code."""
     attachments = _dictionary(cell.get("attachments"))
 
-    def whole(image: FlowImage) -> FlowImage:
+    def with_bytes(image: FlowImage) -> FlowImage:
         kind, _, name = image.sources[0].partition(":")
         if kind == "attachment":
             return _picture(image, _dictionary(attachments.get(name)))
         return _picture(image, glued[name]) if kind == MADE_BY_CODE and name in glued else image
 
-    block.images = [(offset, whole(image)) for offset, image in block.images]
+    block.images = [(offset, with_bytes(image)) for offset, image in block.images]
     return block
 
 
 def _outputs(cell: dict[str, Any], number: int) -> Iterator[Block]:
     """Yield the pictures among the outputs of a code cell, and its text output in Markdown."""
-    about = _about(cell)
+    declared = _declared_image(cell)
     outputs = cell.get("outputs")
     for place, output in enumerate(outputs if isinstance(outputs, list) else (), 1):
         fields = _dictionary(output)
-        data = _dictionary(fields.get("data")) or {  # version 3: in the output itself, by short names
-            kind: fields.get({"svg+xml": "svg"}.get(kind.partition("/")[2], kind.partition("/")[2]))
-            for kind in PICTURES
+        # In version 3 the pictures are in the output itself, by short names such as ``png`` and ``svg``.
+        data = _dictionary(fields.get("data")) or {
+            kind: fields.get(kind.partition("/")[2].removesuffix("+xml")) for kind in PICTURES
         }
         kind = next((kind for kind in PICTURES if data.get(kind)), None)
         if kind is not None:
-            image = replace(about, sources=(f"cell-{number}-output-{place}{PICTURES[kind]}",))
+            image = replace(declared, sources=(f"cell-{number}-output-{place}{PICTURES[kind]}",))
             yield Block(images=[(0, _picture(image, data))])
         elif _text(data.get("text/markdown")):
             yield from html_blocks(markdown_tree(_text(data["text/markdown"]), ""))
-        elif "<img" in _text(data.get("text/html")):  # of tables and the like no text: it is data
+        elif "<img" in _text(data.get("text/html")):  # only its pictures: the text of tables and the like is data
             for block in html_blocks(parse_html(f"<article>{_text(data['text/html'])}</article>")):
                 for _, picture in block.images:
                     yield Block(images=[(0, picture)])
 
 
-def _about(cell: dict[str, Any]) -> FlowImage:
-    """Return what a code cell declares of its pictures: in comments, as in Quarto, or in metadata, as in MyST."""
+def _declared_image(cell: dict[str, Any]) -> FlowImage:
+    """Return the properties of pictures that a code cell declares: in comments (Quarto) or in metadata (MyST)."""
     options = {key: value.strip().strip("\"'") for key, value in OPTION.findall(_text(cell.get("source")))}
     metadata = _dictionary(cell.get("metadata"))
     render = _dictionary(metadata.get("mystnb")) or _dictionary(metadata.get("render"))
@@ -158,6 +158,7 @@ def _about(cell: dict[str, Any]) -> FlowImage:
 
 
 def _picture(image: FlowImage, data: dict[str, Any]) -> FlowImage:
+    """Return the image with its bytes, from an output or attachment by media types."""
     kind = next((kind for kind in PICTURES if _text(data.get(kind))), None)
     if kind is None:
         return replace(image, problem="the notebook names it and does not hold it")

@@ -10,7 +10,7 @@ from iconotext.read.archive import Archive, Element, open_archive
 from iconotext.read.blocks import Block, BlockWriter, Flow, FlowImage, drop_repeated_title
 from iconotext.read.captions import separate_caption
 from iconotext.read.office import (
-    CAPTION,
+    CAPTION_STYLE,
     METAFILE,
     MISSING,
     TABLE_LABEL,
@@ -29,7 +29,6 @@ SKIPPED = frozenset(
     "page-count ruby-text note-citation custom-shape".split()
 )
 """Elements that are no running text."""
-REFERENCES = frozenset(("sequence-ref", "bookmark-ref", "reference-ref"))
 ANCHORS = frozenset(("bookmark", "bookmark-start", "reference-mark", "reference-mark-start", "sequence"))
 LEVELS = tuple("123456789")
 QUOTES = frozenset(("Quotations", "Quote"))
@@ -67,13 +66,15 @@ def _styles(root: Element) -> dict[str, tuple[str, bool]]:
 
 
 class _Walk:
+    """One pass over the elements of a file, which collects its blocks."""
+
     def __init__(self, archive: Archive, styles: dict[str, tuple[str, bool]]) -> None:
         self.archive = archive
         self.styles = styles
         self.writer = BlockWriter()
-        self.notes: list[Block] = []
+        self.notes: list[Block] = []  # of footnotes, which come at the end
         self.pending: list[str] = []  # identifiers of the open paragraph
-        self.boxes: list[Block] = []  # of frames in the open paragraph, which come behind it
+        self.boxes: list[Block] = []  # of text boxes in the open paragraph, which come after it
 
     def container(self, element: Element, kind: Kind) -> None:
         for part in element:
@@ -96,7 +97,7 @@ class _Walk:
         if local(element) == "h" or style in TITLES:
             declared = attribute(element, "outline-level") or ""
             kind, level = "heading", TITLES.get(style) or (min(int(declared), 6) if declared in LEVELS else 1)
-        elif CAPTION.search(style.lower()) and not TABLE_LABEL.match(style):
+        elif CAPTION_STYLE.search(style.lower()) and not TABLE_LABEL.match(style):
             kind = "caption"
         elif style in QUOTES:
             kind = "quote"
@@ -116,40 +117,48 @@ class _Walk:
         self.boxes, self.pending = outer, []
 
     def style(self, element: Element) -> tuple[str, bool]:
+        """Return the name of an element's style (for an automatic one, its parent's), and whether it is in italics."""
         name = attribute(element, "style-name") or ""
         parent, italic = self.styles.get(name, (name, False))
         return parent.replace("_20_", " "), italic or parent == "Emphasis"
 
     def inline(self, element: Element, *, italic: bool) -> None:
+        """Read the text of a paragraph, or of an element in it."""
         self.writer.text(element.text or "", emphasised=italic)
         for part in element:
-            name = local(part)
-            if name in ANCHORS:
-                self.pending.append(attribute(part, "ref-name") or attribute(part, "name") or "")
-            if name in ("s", "tab", "line-break"):
-                self.writer.text(" ", emphasised=True)
-            elif name == "frame":
-                self.frame(part)
-            elif name == "note":
-                self.note(part)
-            elif name in REFERENCES or name == "a":
-                start = self.writer.offset
-                self.inline(part, italic=italic)
-                href = attribute(part, "href") or ""
-                target = href[1:] if name == "a" and href.startswith("#") else attribute(part, "ref-name")
-                if target:
-                    self.writer.target(start, target.partition("|")[0])
-            elif name and name not in SKIPPED:
-                self.inline(part, italic=italic or (name == "span" and self.style(part)[1]))
+            self.inline_part(part, italic=italic)
             self.writer.text(part.tail or "", emphasised=italic)
 
-    def note(self, element: Element) -> None:
-        """Read a footnote: its text comes at the end of the document."""
-        body = child(element, "note-body")
-        if body is not None:
-            self.notes += self.inside(body, "item")
+    def inline_part(self, part: Element, *, italic: bool) -> None:
+        name = local(part)
+        if name in ANCHORS:
+            self.pending.append(attribute(part, "ref-name") or attribute(part, "name") or "")
+        match name:
+            case "s" | "tab" | "line-break":
+                self.writer.text(" ")
+            case "frame":
+                self.frame(part)
+            case "note":
+                body = child(part, "note-body")
+                self.notes += self.blocks_of(body, "item") if body is not None else []
+            case "a":
+                href = attribute(part, "href") or ""
+                self.link(part, href[1:] if href.startswith("#") else attribute(part, "ref-name"), italic=italic)
+            case "sequence-ref" | "bookmark-ref" | "reference-ref":
+                self.link(part, attribute(part, "ref-name"), italic=italic)
+            case "span":
+                self.inline(part, italic=italic or self.style(part)[1])
+            case _ if name and name not in SKIPPED:
+                self.inline(part, italic=italic)
 
-    def inside(self, element: Element, kind: Kind) -> list[Block]:
+    def link(self, element: Element, target: str | None, *, italic: bool) -> None:
+        start = self.writer.offset
+        self.inline(element, italic=italic)
+        if target:
+            self.writer.target(start, target.partition("|")[0])  # LibreOffice appends the kind: "Figure 1|graphic"
+
+    def blocks_of(self, element: Element, kind: Kind) -> list[Block]:
+        """Read a footnote or a text box apart from the text around it."""
         outer = self.writer, self.pending, self.boxes
         self.writer, self.pending, self.boxes = BlockWriter(), [], []
         self.container(element, kind)
@@ -161,18 +170,19 @@ class _Walk:
         """Read a picture, or a box with text, such as a picture and its caption."""
         box = child(element, "text-box")
         if box is not None:
-            self.boxes += self.inside(box, "paragraph")
+            self.boxes += self.blocks_of(box, "paragraph")
             return
         images = [part for part in element if local(part) == "image"]
-        if images and child(element, "object") is None:
+        if images and child(element, "object") is None:  # beside a chart or a formula, it is only a preview
             described = [child(element, name) for name in ("desc", "title")]
             alt = next((text for e in described if e is not None and (text := " ".join((e.text or "").split()))), None)
             addresses = [attribute(image, "href") or "" for image in images]  # the same picture in several formats
-            ordered = sorted(addresses, key=lambda address: bool(METAFILE.search(address)))
-            self.writer.image(self.image(ordered[0], alt))
+            address = next((address for address in addresses if not METAFILE.search(address)), addresses[0])
+            self.writer.image(self.image(address, alt))
 
     def image(self, address: str, alt: str | None) -> FlowImage:
         picture = member_image(address or "picture", self.archive)
         if picture.problem == MISSING and (":" in address or address.startswith("../")):
+            # A file beside the document: in it, ``../`` is the folder around its zip file.
             return FlowImage((address.removeprefix("../"),), alt)
         return replace(picture, alt=alt)

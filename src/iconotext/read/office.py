@@ -69,6 +69,7 @@ def alternative(element: Element) -> list[Element]:
     return next((list(part) for part in element if local(part) in ("Choice", "Fallback") and len(part)), [])
 
 
+# The first bytes of an OLE container, in which the old formats are, and encrypted files of the new ones.
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
@@ -82,12 +83,16 @@ def refuse_ole(path: Path, kind: str) -> None:
 
 
 Relations = dict[str, tuple[str, str]]
+"""Identifier of a relation to its kind and target, see ``relations_of``."""
 Part = tuple[Archive, Relations]
 """A file, and the relations of the part of it that is read."""
 
 
 def relations_of(archive: Archive, part: str) -> Relations:
-    """Return the relations of a part: id to (last word of the type, target; ``:`` before one outside the file)."""
+    """Return the relations of a part: id to (last word of the type, target).
+
+    A target outside the file has ``:`` before it.
+    """
     folder, _, name = part.rpartition("/")
     member = archive.find(f"{folder}/_rels/{name}.rels")
     relations: Relations = {}
@@ -100,7 +105,7 @@ def relations_of(archive: Archive, part: str) -> Relations:
 
 
 def title_of(archive: Archive, part: str = "docProps/core.xml", *above: str) -> str | None:
-    """Return the title in the properties of an Office file, which stands within the elements ``above``, or None."""
+    """Return the title in the properties of an Office file, below the elements ``above``; None without one."""
     member = archive.find(part)
     if member is None:
         return None
@@ -114,8 +119,9 @@ def title_of(archive: Archive, part: str = "docProps/core.xml", *above: str) -> 
     return text or None
 
 
+# Names of styles, in lower case.
 HEADING = re.compile(r"^(?:heading \d|title|subtitle)$")
-CAPTION = re.compile(
+CAPTION_STYLE = re.compile(
     r"caption|^(?:figure|illustration|drawing|image|abbildung|beschriftung|légende|leyenda|legenda|didascalia|bijschrift"
     r"|billedtekst|bildtext|bildunterschrift)$"
 )
@@ -191,7 +197,7 @@ def _inherited(identifier: str, direct: dict[str, Style]) -> Style:
 def _kind_of_name(name: str) -> Kind | None:
     if HEADING.match(name):
         return "heading"
-    if CAPTION.search(name) and name != "captioned figure":
+    if CAPTION_STYLE.search(name) and name != "captioned figure":  # which is pandoc's style of the picture itself
         return "paragraph" if TABLE_LABEL.search(name) else "caption"
     if QUOTE.match(name):
         return "quote"
@@ -228,7 +234,7 @@ WRITTEN_BY_WORD = re.compile(
 def drawn(
     element: Element, part: Part, alt: str | None = None, title: str | None = None, *, decorative: bool = False
 ) -> Iterator[FlowImage | Element]:
-    """Return the pictures and text boxes of a drawing, in order; the drawing's alt text is used for each."""
+    """Yield the pictures and text boxes of a drawing, in order; the drawing's alt text is used for each picture."""
     match local(element):
         case "txbxContent":
             yield element
@@ -239,7 +245,7 @@ def drawn(
                 alt = _own_alt(element) if alt is None else alt
                 yield replace(blip_image(blip, part), alt=alt, title=title, decorative=decorative)
             return
-        case "imagedata":  # VML
+        case "imagedata":  # of VML, the older language of drawings
             image = related_image(attribute(element, "id") or attribute(element, "href"), part)
             yield replace(image, alt=alt, title=attribute(element, "title"))
             return
@@ -279,7 +285,7 @@ def is_hidden(properties: Element | None) -> bool:
 def member_image(address: str, archive: Archive) -> FlowImage:
     """Return the image at an address in the archive, with its bytes or its problem."""
     if METAFILE.search(address):
-        problem = "a Windows metafile (EMF, WMF): which is not read: put it in as PNG or SVG"
+        problem = "a Windows metafile (EMF, WMF), which is not read: put it in as PNG or SVG"
         return FlowImage((address,), problem=problem)
     member = archive.find(address)
     if member is None:

@@ -64,8 +64,8 @@ class EditedText:
 
 MARK = "data-iconotext-at"  # the attribute with the position of a picture's markup, in characters of the decoded file
 
-# What is no element is passed over. Each part ends at the end of the file at the latest, so that what is never closed
-# takes no quadratic time.
+# Comments, scripts, styles and titles match whole, since a tag in them is none. One that is never closed goes to the
+# end of the file: were it skipped, each of many would be searched to there, which takes quadratic time.
 _PICTURE = re.compile(
     r"<!--.*?(?:-->|\Z)|<(script|style|textarea|title)\b.*?(?:</\1|\Z)|<(?P<tag>img|svg)(?=[\s/>])",
     re.DOTALL | re.IGNORECASE,
@@ -86,13 +86,13 @@ def mark_pictures(parser: MarkdownIt) -> None:
     """
     from markdown_it.rules_inline import html_inline, image
 
-    parser.inline.ruler.at("image", _remembered(image))
-    parser.inline.ruler.at("html_inline", _remembered(html_inline))
+    parser.inline.ruler.at("image", _keeping_source(image))
+    parser.inline.ruler.at("html_inline", _keeping_source(html_inline))
     parser.core.ruler.push("mark_pictures", _mark_tokens)
 
 
-def _remembered(rule: Callable[[StateInline, bool], bool]) -> Callable[[StateInline, bool], bool]:
-    """Wrap a rule so that its tokens know their source text."""
+def _keeping_source(rule: Callable[[StateInline, bool], bool]) -> Callable[[StateInline, bool], bool]:
+    """Wrap a rule so that its tokens have the first line of their source text, for ``_mark_tokens``."""
 
     def run(state: StateInline, silent: bool) -> bool:
         start = state.pos
@@ -115,7 +115,7 @@ def _mark_tokens(state: StateCore) -> None:
         start, end = starts[min(first, len(starts) - 1)], starts[min(last, len(starts) - 1)]
         cursor = max(cursor, start)
         if token.type == "html_block":
-            # Its content may differ from its lines (in a list, in a quotation): the n-th tag is the n-th one in them.
+            # In a list or quotation the content differs from the lines, but the n-th tag is the n-th in the lines, too.
             places = [original(match.start()) for match in _TAG.finditer(text, cursor, end)]
             if len(places) == len(_TAG.findall(token.content)):
                 token.content = _marked(token.content, places)
@@ -132,7 +132,7 @@ def _mark_tokens(state: StateCore) -> None:
 
 
 def _token_parts(tokens: list[Token]) -> Iterator[tuple[Token, Any]]:
-    """Yield the tokens that may have pictures, with their lines: a table cell has the lines of its row."""
+    """Yield the tokens that may have pictures, with their lines; in a table cell these are the lines of its row."""
     lines: Any = None
     for token in tokens:
         lines = token.map or lines
@@ -141,6 +141,6 @@ def _token_parts(tokens: list[Token]) -> Iterator[tuple[Token, Any]]:
 
 
 def _marked(html: str, places: Sequence[int]) -> str:
-    """Return HTML with a mark of its place in each of the first pictures."""
+    """Return HTML with the places as marks in its first pictures."""
     following = iter(places)
     return _TAG.sub(lambda tag: f'{tag[0]} {MARK}="{next(following)}"', html, count=len(places))

@@ -27,8 +27,8 @@ from iconotext.read.office import (
 from iconotext.read.settings import ReadSettings
 from iconotext.types import Kind
 
-TITLES = {"ctrTitle": 1, "title": 2}  # placeholders that hold the heading of a slide, and its level
-FURNITURE = frozenset(("dt", "ftr", "hdr", "sldNum", "sldImg"))  # placeholders that are the same on every slide
+TITLES = {"ctrTitle": 1, "title": 2}  # kinds of placeholders with the heading of a slide, to its level
+FURNITURE = frozenset(("dt", "ftr", "hdr", "sldNum", "sldImg"))  # date, footer, header, number and image of a slide
 
 
 def read_pptx(path: Path, settings: ReadSettings) -> list[Flow]:
@@ -54,10 +54,12 @@ def read_pptx(path: Path, settings: ReadSettings) -> list[Flow]:
 
 
 class _Walk:
+    """One pass over the slides, which collects their blocks."""
+
     def __init__(self, archive: Archive) -> None:
         self.archive = archive
         self.writer = BlockWriter()
-        self.relations: Relations = {}
+        self.relations: Relations = {}  # of the slide
 
     def slide(self, part: str) -> None:
         """Read a slide: its heading, its shapes, and the speaker's notes."""
@@ -66,7 +68,7 @@ class _Walk:
         if tree is None or (attribute(root, "show") or "1").lower() in OFF:
             return
         self.relations = relations_of(self.archive, part)
-        # The heading comes first, wherever it was drawn; the sort is stable, so that the others stay as they stand.
+        # The heading comes first, wherever it was drawn; the sort is stable, so that the others keep their order.
         for shape in sorted(_shapes(tree), key=lambda shape: _placeholder(shape) not in TITLES):
             self.shape(shape)
         notes = next((self.archive.find(name) for kind, name in self.relations.values() if kind == "notesSlide"), None)
@@ -76,6 +78,7 @@ class _Walk:
                 self.paragraphs(child(shape, "txBody"), "paragraph", None)
 
     def shape(self, shape: Element) -> None:
+        """Read a shape: its picture, then its text; or a table."""
         placeholder = _placeholder(shape)
         if placeholder in FURNITURE:
             return
@@ -110,19 +113,19 @@ class _Walk:
             for run in paragraph:
                 text = child(run, "t")
                 if local(run) == "br" or (local(run) == "fld" and attribute(run, "type") == "slidenum"):
-                    self.writer.text(" ", emphasised=True)
+                    self.writer.text(" ")
                 elif text is not None:
                     italic = (attribute(child(run, "rPr"), "i") or "0").lower() not in OFF
                     self.writer.text(text.text or "", emphasised=italic)
             if kind == "heading":
-                self.writer.text(" ", emphasised=True)
+                self.writer.text(" ")
             else:
                 self.writer.close(kind)
         self.writer.close(kind, level)
 
 
 def _shapes(tree: Element) -> Iterator[Element]:
-    """Return shapes, pictures and tables in reading order, also those in groups."""
+    """Yield shapes, pictures and tables in the order of the file, also those in groups."""
     for part in tree:
         match local(part):
             case "sp" | "pic" | "graphicFrame":

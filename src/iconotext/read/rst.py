@@ -28,7 +28,7 @@ MAX_LINE = 100_000  # maximum number of characters of a line; docutils takes lon
 MAX_DEPTH = 255  # maximum depth of indentations; docutils copies all lines for each of them
 
 MAX_STEPS = 300_000_000
-"""Limit on characters that docutils searches for a document's marks: the rest of a paragraph for each mark in it."""
+"""Maximum number of characters that docutils may search: for each mark of a document, the rest of its paragraph."""
 
 LONG_WORD = re.compile(r"\S{100,}")
 MARK = re.compile(r"[*`|@_\[]|://")
@@ -37,7 +37,7 @@ SUBSTITUTION = re.compile(r"^[ \t]*+\.\. +\|", re.MULTILINE)
 """Beginning of a definition; docutils takes quadratic time to parse many of them."""
 
 MAX_NOTES, MAX_SUBSTITUTIONS, MAX_SUBSTITUTED, MAX_NAMES = 5_000, 2_000, 100_000, 1_000
-"""Maximum numbers of footnotes and citations; of substitutions, nested ones included; of names of one place."""
+"""Maximum numbers of footnotes, and of citations; of substitutions, defined and made; of names of one place."""
 
 ROLE = re.compile(r":([A-Za-z][\w.+-]{0,50}(?::[A-Za-z][\w.+-]{0,50}){0,3}):`")
 DIRECTIVE = re.compile(
@@ -75,7 +75,7 @@ def _bounded_inliner() -> Inliner:
     def bounded(text: str, *arguments: Any) -> Any:
         nonlocal steps
         steps += len(text) * sum(1 for _ in MARK.finditer(text))
-        steps += sum(len(word[0]) ** 2 for word in LONG_WORD.finditer(text))  # looked at again from each place
+        steps += sum(len(word[0]) ** 2 for word in LONG_WORD.finditer(text))  # searched again from each character
         if steps > MAX_STEPS:
             raise HostileDocumentError("it has more marks in its paragraphs, or longer words, than any text: split it")
         return parse(text, *arguments)
@@ -93,7 +93,7 @@ class _Bounds(Transform):
         document = self.document
         definitions = document.substitution_defs
         run = longest = 0
-        for target in document.findall(nodes.target):
+        for target in document.findall(nodes.target):  # consecutive targets name one place
             run = run + 1 if isinstance(target.previous_sibling(), nodes.target) else 1
             longest = max(longest, run if not target.hasattr("refuri") else 0)
         notes = (document.footnotes, document.autofootnotes, document.symbol_footnotes)
@@ -123,8 +123,8 @@ def _substituted(document: nodes.document) -> int:
             sizes[name] = size(definition)
         return sizes.get(name, 0)
 
-    inside = sum(map(size, document.substitution_defs.values()))
-    return size(document) - inside
+    in_definitions = sum(map(size, document.substitution_defs.values()))  # which the document holds, too
+    return size(document) - in_definitions
 
 
 class BoundedParser(Parser):
@@ -149,18 +149,22 @@ class _Options(dict[str, Any]):
 
 
 class _Lenient(Directive):
+    """A directive that accepts any options, and a text as its argument."""
+
     optional_arguments = 1
     final_argument_whitespace = True
     has_content = True
     option_spec: ClassVar[Any] = _Options(name=directives.unchanged)
 
     def frame(self, first: Sequence[nodes.Node] = ()) -> list[nodes.Node]:
+        """Return a container with the content of the directive."""
         frame = nodes.container("", *first)
         self.add_name(frame)
         self.state.nested_parse(self.content, self.content_offset, frame)
         return [frame]
 
     def figure(self, address: str) -> nodes.figure:
+        """Return a figure without a caption."""
         figure = nodes.figure("", nodes.image("", uri=address, alt=self.options.get("alt")))
         self.add_name(figure)
         return figure
@@ -172,6 +176,8 @@ class _Nothing(_Lenient):
 
 
 class _Frame(_Lenient):
+    """Any directive that is not known: its content is read, and an argument of ``TEXT_IN_ARGUMENT`` before it."""
+
     def run(self) -> list[nodes.Node]:
         if not self.arguments or self.name.lower() not in TEXT_IN_ARGUMENT:
             return self.frame()
@@ -227,6 +233,8 @@ class _Only(_Lenient):
 
 
 class _Include(_Lenient):
+    """A file that is included at its place, unless it is shown as code."""
+
     def run(self) -> list[nodes.Node]:
         includes: Includes = self.state.document.settings.iconotext_includes
         if not self.arguments or "code" in self.options or "literal" in self.options:
@@ -388,12 +396,12 @@ def read_rst(path: Path, settings: ReadSettings) -> list[Flow]:
 def _append(node: nodes.Node, parent: Any, depth: int) -> None:
     """Append a node and its content to an HTML element; ``depth`` counts the sections around it."""
     if isinstance(node, nodes.Text):
-        _text(parent, node.astext())
+        _append_text(parent, node.astext())
         return
     if not isinstance(node, nodes.Element) or node.tagname in SKIPPED:
         return
     if node.tagname == "raw":
-        _raw(node, parent)
+        _append_raw(node, parent)
         return
     # A picture between paragraphs becomes a paragraph of its own.
     within_text = isinstance(node.parent, nodes.TextElement | nodes.figure | nodes.reference)
@@ -439,7 +447,7 @@ def _identify(node: nodes.Element, element: Any, parent: Any) -> None:
             parent.insert(parent.index(element), mark)
 
 
-def _text(parent: Any, text: str) -> None:
+def _append_text(parent: Any, text: str) -> None:
     text = REMOVED_CHARACTERS.sub("", text)
     last = next(parent.iterchildren(reversed=True), None)  # len(parent) would count all of them each time
     if last is not None:
@@ -448,7 +456,7 @@ def _text(parent: Any, text: str) -> None:
         parent.text = (parent.text or "") + text
 
 
-def _raw(node: nodes.Element, parent: Any) -> None:
+def _append_raw(node: nodes.Element, parent: Any) -> None:
     """Read raw HTML as HTML; raw text of other formats is not shown on a page."""
     if "html" not in node.get("format", "").split():
         return
