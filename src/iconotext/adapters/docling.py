@@ -50,8 +50,7 @@ except ModuleNotFoundError:
     require("docling", purpose="iconotext.adapters.docling")
     raise
 
-OURS = "iconotext__links"
-"""The field of ``picture.meta`` with the links."""
+LINKS_FIELD = "iconotext__links"  # the field of ``picture.meta`` with the links
 
 LOWEST = 6
 """The largest level of a heading."""
@@ -87,7 +86,7 @@ def document(source: DoclingDocument, path: Path | str, settings: ReadSettings |
         "sentences": [list(sentence.targets) for sentence in assembled.sentences],
         "pictures": [list(image.anchors) for image in assembled.images],
     }
-    # References are kept as targets and anchors, which must not count as evidence.
+    # The blocks carried the references as targets and anchors, which must not count as evidence.
     return replace(
         assembled,
         sentences=tuple(replace(sentence, targets=()) for sentence in assembled.sentences),
@@ -104,28 +103,31 @@ class _Walk:
         self._pages: dict[int, Any] = {}
         self.blocks: list[Block] = []
         self.title: str | None = None
-        of_tables = {ref.cref for table in source.tables for ref in table.captions}
-        captions = of_tables | {ref.cref for picture in source.pictures for ref in picture.captions}
-        inline: dict[str, Block] = {}  # the block of a group of items on one line
+        self._of_tables = {ref.cref for table in source.tables for ref in table.captions}
+        self._of_pictures = {ref.cref for picture in source.pictures for ref in picture.captions}
+        self._lines: dict[str, Block] = {}  # the block of a group of items on one line
         for item, _ in source.iterate_items(with_groups=True):
-            parent = item.parent.cref if item.parent else ""
-            if isinstance(item, InlineGroup):
-                above = item.parent.resolve(source) if item.parent else None
-                inline[item.self_ref] = Block(kind="item" if isinstance(above, ListItem) else "paragraph")
-                self.blocks.append(inline[item.self_ref])
-            elif isinstance(item, PictureItem):
+            self._add(item)
+
+    def _add(self, item: NodeItem) -> None:
+        ref, parent = item.self_ref, item.parent.cref if item.parent else ""
+        match item:
+            case InlineGroup():
+                above = item.parent.resolve(self._source) if item.parent else None
+                self._lines[ref] = Block(kind="item" if isinstance(above, ListItem) else "paragraph")
+                self.blocks.append(self._lines[ref])
+            case PictureItem():
                 self.blocks.append(Block(images=[(0, self._picture(item))]))
-            elif isinstance(item, TableItem):
-                self.blocks += [_block(cell.text, "cell", item.self_ref) for cell in item.data.table_cells]
-            elif isinstance(item, TextItem) and not isinstance(item, CodeItem | FormulaItem):
-                if item.self_ref in captions:
-                    # The caption of a picture is an attribute of it; that of a table is text like any other.
-                    if item.self_ref in of_tables:
-                        self.blocks.append(_block(item.text, "paragraph", item.self_ref))
-                elif parent in inline:
-                    _extend(inline[parent], item.text, item.self_ref)
-                else:
-                    self._text(item)
+            case TableItem():
+                self.blocks += [_block(cell.text, "cell", ref) for cell in item.data.table_cells]
+            case CodeItem() | FormulaItem():
+                pass
+            case TextItem() if ref in self._of_tables:  # text like any other; that of a picture is an attribute of it
+                self.blocks.append(_block(item.text, "paragraph", ref))
+            case TextItem() if parent in self._lines and ref not in self._of_pictures:
+                _extend(self._lines[parent], item.text, ref)
+            case TextItem() if ref not in self._of_pictures:
+                self._text(item)
 
     def _text(self, item: TextItem) -> None:
         block = _block(item.text, _kind(item), item.self_ref)
@@ -226,7 +228,7 @@ def add_links(source: DoclingDocument, linked: LinkedDocument) -> None:
 
     Args:
         source: The document; it is changed.
-        linked: The linked result of ``document(given, ...)``.
+        linked: The linked result of ``document(source, ...)``.
 
     Raises:
         DocumentError: ``linked`` belongs to another document.
@@ -295,7 +297,7 @@ class LinkPictures:
 
 def _write(picture: PictureItem, links: list[dict[str, Any]]) -> None:
     meta = picture.meta or PictureMeta()
-    before = {ref for entry in meta.get_custom_part().get(OURS, ()) for ref in entry["refs"]}
+    before = {ref for entry in meta.get_custom_part().get(LINKS_FIELD, ()) for ref in entry["refs"]}
     foreign = [ref for ref in picture.references if ref.cref not in before]
     present = {ref.cref for ref in foreign}
     new = dict.fromkeys(ref for entry in links for ref in entry["refs"] if ref not in present)

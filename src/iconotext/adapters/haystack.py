@@ -62,11 +62,7 @@ class PictureConverter:
         _ = self._linker
 
     @component.output_types(documents=list[Document], failures=list[str])
-    def run(
-        self,
-        sources: list[str | Path] | None = None,
-        documents: list[Document] | None = None,
-    ) -> dict[str, Any]:
+    def run(self, sources: list[str | Path] | None = None, documents: list[Document] | None = None) -> dict[str, Any]:
         """Read, link and divide into chunks.
 
         Args:

@@ -112,10 +112,7 @@ def _image_node(linked: LinkedDocument, home: ChunkImage, words: int, also_in: l
 
 
 def place(
-    response: Response,
-    linker: Linker,
-    docstore: BaseDocumentStore | None = None,
-    settings: PlaceSettings | None = None,
+    response: Response, linker: Linker, docstore: BaseDocumentStore | None = None, settings: PlaceSettings | None = None
 ) -> LinkedDocument:
     """Place the pictures of the retrieved nodes in the answer of a query engine, each at its sentence or nowhere.
 

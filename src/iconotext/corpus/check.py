@@ -67,14 +67,12 @@ class EarlierDocuments:
         return f"{self.words[row >> 43]}{row >> 3 & (1 << 40) - 1 or ''}", split, bool(row & 1)
 
 
-LISTED = 100_000
-"""Largest number of problems in the list; more are only counted, to bound memory."""
+LISTED = 100_000  # largest number of problems in the list; more are only counted, to bound memory
 
 FEW = 8
 """With at most this many parts no worker process is started."""
 
-KNOWN = 200_000
-"""Number of images whose place a worker remembers, about 30 MB."""
+REMEMBERED = 200_000  # number of images whose place a worker remembers, about 30 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +153,7 @@ class Checked(NamedTuple):
 
     Attributes:
         id: None if the document cannot be read.
-        inside: For each image the digest of its bytes in the row, 0 if they are not in the row; () if none are.
+        digests: For each image the digest of its bytes in the row, 0 if they are not in the row; () if none are.
     """
 
     place: str
@@ -165,11 +163,11 @@ class Checked(NamedTuple):
     pair: bool = False
     images: tuple[tuple[str, Whereabouts], ...] = ()
     sentences: int = 0
-    inside: tuple[int, ...] = ()
+    digests: tuple[int, ...] = ()
 
 
 def _read(corpus: Path, inside: bool, decode_images: bool, run: str, part: Part) -> tuple[list[Checked], str | None]:
-    """Read a part, and determine where its images are; runs in a worker. ``run`` names the check.
+    """Read a part, and determine where its images are; runs in a worker. ``run`` is as for ``_look``.
 
     Returns its documents, and the reason why the corpus cannot be read any further, None if it can.
     """
@@ -199,14 +197,15 @@ def _look(corpus: Path, inside: bool, run: str) -> Callable[[str], Whereabouts]:
 
     ``run`` is part of the key of ``lru_cache``: files may have come and gone since an earlier check in this process.
     """
-    return lru_cache(KNOWN)(images_of(corpus, inside=inside).whereabouts)
+    return lru_cache(REMEMBERED)(images_of(corpus, inside=inside).whereabouts)
 
 
 def _digest(data: bytes) -> int:
-    return _short(hashlib.sha256(data).digest())
+    return _number(hashlib.sha256(data).digest())
 
 
-def _short(digest: bytes) -> int:
+def _number(digest: bytes) -> int:
+    """Return the first 64 bits of a digest."""
     return int.from_bytes(digest[:8], "little")
 
 
@@ -227,7 +226,7 @@ class _Check:
     decode_images: bool
     has_ids: bool
     earlier: EarlierDocuments
-    place: str
+    shard: str  # goes before the places of its documents
     documents: int = 0
     problems: list[Problem] = field(default_factory=list)
     unlisted: int = 0
@@ -246,7 +245,7 @@ class _Check:
 
     def part(self, documents: list[Checked], broken: str | None) -> Iterator[None]:
         """Check the next part; yields once per document. ``CorpusError`` if the corpus cannot be read any further."""
-        # In the order in which ``_image`` takes the results below: both ask ``_must_look``.
+        # The order is that in which ``_image`` takes the results below, since both ask ``_must_look``.
         inspections = in_threads(self._inspect, list(self._unseen(documents)))
         for document in documents:
             self.documents += 1
@@ -259,14 +258,14 @@ class _Check:
             raise CorpusError(broken)
 
     def _document(self, document: Checked, name: str, inspections: Iterator[tuple[int, str | None]]) -> None:
-        row = self.earlier.add(document.place, document.split, document.pair, shard=self.place)
+        row = self.earlier.add(document.place, document.split, document.pair, shard=self.shard)
         self._no_images += not document.images
         self._no_sentences += not document.sentences
         if self.has_ids and (first := self.earlier.of_id.setdefault(hash(name), row)) != row:
             self.add(repeated_id(document.place, name, self.earlier.at(first)[0]))
         for number, (source, where) in enumerate(document.images):
-            if document.inside and document.inside[number]:
-                self._keys[hash(source)] = document.inside[number]
+            if document.digests and document.digests[number]:
+                self._keys[hash(source)] = document.digests[number]
             elif (problem := self._image(source, where, document.split, inspections)) is not None:
                 self.add(Problem(document.place, f"images.{number}", problem))
         if document.split is not None:
@@ -313,7 +312,7 @@ class _Check:
                 return content, None if self.table is None else self.table.look_up([source])[1][0]
             file = self.folder / source if where == Whereabouts.FILE else self.files.find(source)[0]
             if file is not None:
-                content = _digest(file) if isinstance(file, bytes) else _short(content_key(file) or b"")
+                content = _digest(file) if isinstance(file, bytes) else _number(content_key(file) or b"")
                 if self.decode_images:
                     decode(file, at_least=1)
         except (CorpusError, ImageError) as error:

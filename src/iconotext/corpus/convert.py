@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path, PureWindowsPath
 from tempfile import mkdtemp
@@ -140,7 +140,7 @@ def _in_order(document: Document, best: dict[int, Link]) -> Document:
     images = []
     for number, image in enumerate(document.images):
         if number in best:
-            position = _begin(document, best[number].sentence)
+            position = _paragraph_start(document, best[number].sentence)
         else:
             position = len(document.sentences) if image.position is None else image.position
         images.append(replace(image, position=position))
@@ -152,7 +152,7 @@ def _in_order(document: Document, best: dict[int, Link]) -> Document:
     return replace(document, images=tuple(images[number] for number in order), links=None, meta=meta)
 
 
-def _begin(document: Document, sentence: int) -> int:
+def _paragraph_start(document: Document, sentence: int) -> int:
     """Return the number of the first sentence in a sentence's paragraph."""
     block = document.sentences[sentence].block
     while sentence and block is not None and document.sentences[sentence - 1].block == block:
@@ -160,8 +160,7 @@ def _begin(document: Document, sentence: int) -> int:
     return sentence
 
 
-BATCH = 256
-"""Pictures that are encoded at a time."""
+BATCH = 256  # pictures that are encoded at a time
 
 
 @dataclass(frozen=True)
@@ -214,47 +213,54 @@ def convert_corpus(
     file = documents_file(target) if kind == "released" else target
     home, folder = corpus_folder(source), file.parent
     check_overwrite(file, force)
-    copied = features is None and folder.resolve() != home.resolve() and _has_rows(source, home, watch)
+    is_copied = features is None and folder.resolve() != home.resolve() and _has_rows(source, home, watch)
     if features is not None:
         find_model(features, IMAGE_BACKBONES)
         for name in (TABLE_FILE, ROWS_FILE):
             check_overwrite(folder / name, force)
-    elif copied:
+    elif is_copied:
         feature_table.check_copy(home, folder, force=force)
-    lost: set[str] = set()
-    inside = 0
-    names: dict[str, str] = {}  # of images: name in the source to name in the target
-    files: dict[str, Path] = {}  # of images: name in the target to file
-
-    def noted() -> Iterator[Document]:
-        nonlocal inside
-        documents = read_corpus(source) if links is None else linked_corpus(read_corpus(source), links, kind)
-        for document in watch(documents, total=0, label="Converting"):
-            lost.update(left_out(document, kind))
-            embedded = [image.source for image in document.images if isinstance(image.file, bytes)]
-            if embedded and features is not None:
-                raise CorpusError(f"picture {embedded[0]}: features need files, and it lies in its row or in a tar")
-            inside += len(embedded)
-            images = (replace(e, file=None) if isinstance(e.file, bytes) else e for e in document.images)
-            document = replace(document, images=tuple(images))
-            for image in document.images:
-                name = names[image.source] = written_source(image, folder)
-                if isinstance(image.file, Path):
-                    files[name] = image.file
-            yield document
-
-    written = write_corpus(noted(), target, force=force, to=kind)
-    became: Literal["computed", "copied", "missing", "none"] = "none"
+    documents = read_corpus(source) if links is None else linked_corpus(read_corpus(source), links, kind)
+    passed = _Passed(folder, kind, needs_files=features is not None)
+    written = write_corpus(map(passed.on, watch(documents, total=0, label="Converting")), target, force=force, to=kind)
+    table: Literal["computed", "copied", "missing", "none"] = "none"
     if features is not None:
-        _compute_features(folder / TABLE_FILE, files, features, force=force, watch=watch)
-        became = "computed"
-    elif copied:
-        renamed = {old: new for old, new in names.items() if old != new}
+        _compute_features(folder / TABLE_FILE, passed.files, features, force=force, watch=watch)
+        table = "computed"
+    elif is_copied:
+        renamed = {old: new for old, new in passed.names.items() if old != new}
         feature_table.copy_feature_table(home, folder, renamed=renamed, force=force)
-        became = "copied"
+        table = "copied"
     elif kind == "released" and not (folder / TABLE_FILE).is_file():
-        became = "missing"
-    return Converted(file, written, kind, tuple(sorted(lost)), len(files), inside, became)
+        table = "missing"
+    return Converted(file, written, kind, tuple(sorted(passed.lost)), len(passed.files), passed.inside, table)
+
+
+@dataclass
+class _Passed:
+    """The documents of a conversion, which takes note of their fields and images as it passes them on."""
+
+    folder: Path
+    kind: FormatName
+    needs_files: bool
+    lost: set[str] = field(default_factory=set)
+    inside: int = 0
+    names: dict[str, str] = field(default_factory=dict)  # of images: name in the source to name in the target
+    files: dict[str, Path] = field(default_factory=dict)  # of images: name in the target to file
+
+    def on(self, document: Document) -> Document:
+        """Return a document without the images inside it, of which only the names are written."""
+        self.lost |= left_out(document, self.kind)
+        embedded = [image.source for image in document.images if isinstance(image.file, bytes)]
+        if embedded and self.needs_files:
+            raise CorpusError(f"picture {embedded[0]}: features need files, and it lies in its row or in a tar")
+        self.inside += len(embedded)
+        images = [replace(e, file=None) if isinstance(e.file, bytes) else e for e in document.images]
+        for image in images:
+            name = self.names[image.source] = written_source(image, self.folder)
+            if isinstance(image.file, Path):
+                self.files[name] = image.file
+        return replace(document, images=tuple(images))
 
 
 def pooled_features(
@@ -289,14 +295,11 @@ def _compute_features(path: Path, files: dict[str, Path], backbone: str, *, forc
     feature_table.write_feature_table(path, list(files), chunks, dim=encoder.dim, force=force)
 
 
-SHARD_DOCUMENTS = 1000
-"""Default number of documents in a shard."""
+SHARD_DOCUMENTS = 1000  # default number of documents in a shard
 
-BATCH_BYTES = 64 * 2**20
-"""Bytes of pictures that are in memory before they are written."""
+BATCH_BYTES = 64 * 2**20  # bytes of pictures that are in memory before they are written
 
-BATCH_ROWS = 256
-"""Rows that are in memory before they are written."""
+BATCH_ROWS = 256  # rows that are in memory before they are written
 
 
 @dataclass

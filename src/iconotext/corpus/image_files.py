@@ -32,8 +32,7 @@ REFUSED = "its name leads out of the folder of the shard"
 Reach = Literal["anywhere", "folder", "tar"]
 """Where files of images may be: anywhere, in the folder of the corpus, or only in its tar."""
 
-FOLDERS = 50_000
-"""Number of folders for which it is cached whether they exist."""
+FOLDERS = 50_000  # number of folders for which it is cached whether they exist
 
 
 class Whereabouts(IntEnum):

@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     from iconotext.corpus.builders.run import Build, Values
 
 
-KEY = "iconotext"
-"""Key of the document in the data of a task."""
+KEY = "iconotext"  # key of the document in the data of a task
 
 
 def labelling_config() -> str:

@@ -23,8 +23,7 @@ from iconotext.read import Failure
 from iconotext.report.as_json import plain_number
 from iconotext.types import LinkedDocument
 
-LINKS, PROBLEMS = "iconotext_links", "iconotext_problems"
-"""The columns that are added."""
+LINKS, PROBLEMS = "iconotext_links", "iconotext_problems"  # the columns that are added
 
 Batch = TypeVar("Batch")
 

@@ -310,10 +310,7 @@ def linked_documents_of(result: Result, shard: Shard, counts: Counts) -> Iterato
     """
     settings = result.settings.model_copy(update={"sample": 1.0, "without": None})
     address = address_of(result.file)
-    with (
-        local_files(address) as (file,),
-        local_files(*(file.address for file in (shard.file, *shard.beside))) as paths,
-    ):
+    with local_files(address) as (file,), local_files(*(file.address for file in (shard.file, *shard.beside))) as paths:
         try:
             yield from _joined(result, _documents(file), shard_documents(shard, paths, counts, settings))
         except CorpusError as error:

@@ -22,14 +22,7 @@ from iconotext.corpus.formats.released import DOCUMENTS_FILE
 from iconotext.corpus.formats.webdataset import Tar, sample_records
 from iconotext.corpus.image_files import ShardPictures
 from iconotext.corpus.row import Record, Row, document_of
-from iconotext.corpus.store import (
-    FORMATS,
-    format_of,
-    read_corpus,
-    read_records,
-    read_rows,
-    with_repeated_ids,
-)
+from iconotext.corpus.store import FORMATS, format_of, read_corpus, read_records, read_rows, with_repeated_ids
 from iconotext.errors import CorpusError, OutputError
 from iconotext.system.object_store import (
     Entry,
@@ -49,11 +42,9 @@ from iconotext.types import Document, Image, Member
 SUFFIXES = tuple(suffix for name in ("parquet", "jsonl", "webdataset") for suffix in FORMATS[name].suffixes)
 """File name suffixes of shards."""
 
-MANIFESTS = "_manifests"
-"""Folder of the manifests of results, see ``corpus.shard_results``."""
+MANIFESTS = "_manifests"  # folder of the manifests of results, see ``corpus.shard_results``
 
-EXAMPLES = 20
-"""Number of problems that ``Counts`` lists; all of them are counted."""
+EXAMPLES = 20  # number of problems that ``Counts`` lists; all of them are counted
 
 FETCHING = 8
 """Documents of a shard in a store whose pictures are fetched at the same time."""

@@ -32,8 +32,7 @@ class Shares:
         return {"validation": round(self.validation * total), "test": round(self.test * total)}
 
 
-PICTURES = 50
-"""Wanted number of validation pictures: with fewer, differences between epochs are hard to see."""
+PICTURES = 50  # wanted number of validation pictures: with fewer, differences between epochs are hard to see
 
 
 def at_least_two(shares: Shares, count: int, images: int) -> Shares:
@@ -80,7 +79,7 @@ def grouped_splits(group_of: Sequence[int], shares: Shares, *, seed: int = 0) ->
 def filled_splits(groups: Sequence[Sequence[int]], counts: Mapping[Split, int], noun: str, advice: str) -> list[Split]:
     """Return the split of each item: groups fill the splits in order, as far as they fit; the rest is for training.
 
-    Raises ``CorpusError`` if no group is small enough for a split; ``noun`` names a group's members, ``advice`` helps.
+    Raises ``CorpusError`` if no group is small enough for a split, with ``noun`` for a group's members and ``advice``.
     """
     room = dict(counts)
     splits: list[Split] = ["train"] * sum(map(len, groups))
@@ -104,7 +103,7 @@ def share_out(splits: Sequence[Split | None], shares: Shares, *, seed: int = 0) 
     free = array("q", (i for i, split in enumerate(splits) if split is None))
     if splits and not free:
         raise SettingError("all have a split already: leave out validation=... and test=...")
-    random.Random(f"photos {seed}").shuffle(free)
+    random.Random(f"photos {seed}").shuffle(free)  # with another word, all corpora with random splits would change
     result: list[Split] = [split or "train" for split in splits]
     start = 0
     for split, count in shares.counts(len(free)).items():

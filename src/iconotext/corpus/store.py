@@ -11,14 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal, Protocol
 
-from iconotext.corpus.formats.json_lines import (
-    PACKINGS,
-    count_lines,
-    first_value,
-    jsonl_parts,
-    lines_of,
-    write_jsonl,
-)
+from iconotext.corpus.formats.json_lines import PACKINGS, count_lines, first_value, jsonl_parts, lines_of, write_jsonl
 from iconotext.corpus.formats.mmc4 import looks_like_mmc4, mmc4_parts, write_mmc4
 from iconotext.corpus.formats.obelics import has_obelics_columns, obelics_parts, write_obelics
 from iconotext.corpus.formats.released import (

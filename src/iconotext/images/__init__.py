@@ -125,7 +125,7 @@ def tiff_pages(data: bytes, count: int) -> list[bytes | None]:
 
 
 def inspect(images: Sequence[Image], *, min_side: int = MIN_SIDE, max_pixels: int = MAX_PIXELS) -> tuple[Image, ...]:
-    """Set the problem of images that are not to be linked, from their headers; several drawings are drawn once.
+    """Set the problem of images that are not to be linked, by their headers; of several drawings, each is drawn once.
 
     Args:
         images: The images of one document. An existing ``problem`` stays.
@@ -137,15 +137,15 @@ def inspect(images: Sequence[Image], *, min_side: int = MIN_SIDE, max_pixels: in
         is an icon by its name or a repeat (the same bytes as an earlier one, or a thumbnail of another one), or the
         document's images together would take too long to decode.
     """
-    first_named: dict[Hashable, Path | bytes | None] = {}
-    same = [first_named.setdefault(_identity(image.file), image.file) for image in images]
-    # A document may name one large file a thousand times: read each file once.
+    # A document may name one large file a thousand times: under its first name, each file is read once.
+    first_names: dict[Hashable, Path | bytes | None] = {}
+    files_of = [first_names.setdefault(_identity(image.file), image.file) for image in images]
     header = functools.cache(functools.partial(_header, max_pixels=max_pixels))
     problems = [
         image.problem or header(file).problem or _icon_problem(image.source, header(file).size, min_side)
-        for image, file in zip(images, same, strict=True)
+        for image, file in zip(images, files_of, strict=True)
     ]
-    files = {i: file for i, file in enumerate(same) if problems[i] is None and file is not None}
+    files = {i: file for i, file in enumerate(files_of) if problems[i] is None and file is not None}
     for repeat, first in _repeats(files).items():
         source = images[first].source
         problems[repeat] = f"{_REPEAT} {'an earlier picture' if source.startswith('data:') else source}"
@@ -189,7 +189,7 @@ def _beyond_seconds(drawings: Mapping[int, Path | bytes]) -> Iterator[tuple[int,
         if total < allowed:
             try:
                 seconds, problem = _bounded("svg", drawing_time, file)
-            except ImageError as error:  # it was ended
+            except ImageError as error:  # the process that draws was ended
                 seconds, problem = SVG_SECONDS, str(error)
             total += seconds
         if problem is None and total >= allowed:
@@ -254,20 +254,30 @@ def copies(
     size_of = size_of or (lambda file: _header(file).size)
     copy_of: dict[int, int] = {}
     for files in groups.values():
-        sizes = {i: size for i, file in files.items() if (size := size_of(file))} if len(files) > 1 else {}
-        areas = functools.cache(_areas)
-        by_size = sorted(sizes, key=lambda i: (-sizes[i][0] * sizes[i][1], i))
-        for place, i in enumerate(by_size):
-            for j in by_size[:place] if min(sizes[i]) <= SMALL * min_side else ():
-                if j in copy_of or not _same_shape(sizes[i], sizes[j]):
-                    continue
-                if _alike(areas(files[i]), areas(files[j])) and _digest(files[i]) != _digest(files[j]):
-                    copy_of[i] = j
-                    break
+        if len(files) > 1:
+            copy_of |= _copies_of_one_name(files, size_of, SMALL * min_side)
+    return copy_of
+
+
+def _copies_of_one_name(
+    files: Mapping[int, Path | bytes], size_of: Callable[[Path | bytes], Size | None], largest_side: int
+) -> dict[int, int]:
+    """Find ``copies`` among files, if their shorter side is at most ``largest_side``."""
+    sizes = {i: size for i, file in files.items() if (size := size_of(file))}
+    by_size = sorted(sizes, key=lambda i: (-sizes[i][0] * sizes[i][1], i))
+    areas = functools.cache(_areas)
+    copy_of: dict[int, int] = {}
+    for place, i in enumerate(by_size):
+        for j in by_size[:place] if min(sizes[i]) <= largest_side else ():
+            is_original = j not in copy_of and _same_shape(sizes[i], sizes[j])
+            if is_original and _alike(areas(files[i]), areas(files[j])) and _digest(files[i]) != _digest(files[j]):
+                copy_of[i] = j
+                break
     return copy_of
 
 
 def _stem(source: str) -> str:
+    """Return the name of the file in an address, without suffix."""
     name = re.split(r"[?#]", source.replace("\\", "/"), maxsplit=1)[0].rpartition("/")[2]
     return name.rpartition(".")[0] or name
 
@@ -341,7 +351,7 @@ def _repeats(files: dict[int, Path | bytes]) -> dict[int, int]:
     distinct = set(files.values())
     sizes = {file: encoded_size(file) for file in distinct}
     shared = Counter(sizes.values())
-    # A file of unique size needs no reading.
+    # A file of a size that no other has repeats none, and need not be read.
     content = {file: _digest(file) if shared[size] > 1 else file for file, size in sizes.items()}
     first: dict[Path | bytes, int] = {}
     repeats = {}

@@ -280,7 +280,7 @@ def _open_image(file: Path | bytes, max_pixels: int) -> Iterator[ImageFile]:
             image = Pillow.open(stream, formats=READERS)
         except UnidentifiedImageError as error:
             raise ImageError(_not_an_image(head)) from error
-        if image.format in ("BMP", "DIB"):  # where Pillow reads run by run, as many as there are pixels
+        if image.format in ("BMP", "DIB"):  # Pillow reads their runs one by one, as many as there are pixels
             stream.left = math.inf
         with image:
             tags: Any = getattr(image, "tag_v2", {})
@@ -291,7 +291,7 @@ def _open_image(file: Path | bytes, max_pixels: int) -> Iterator[ImageFile]:
 
 
 class _Stream(io.BufferedReader):
-    left: float
+    left: float  # number of reads that are still allowed
 
     def read(self, size: int | None = -1, /) -> bytes:
         self.left -= 1
@@ -356,7 +356,7 @@ def _raw(kind: str) -> str:
 
 _silence = threading.Lock()
 _silent_threads = 0
-_loud: warnings.catch_warnings[None] | None = None
+_filters_before: warnings.catch_warnings[None] | None = None
 
 
 @contextmanager
@@ -366,11 +366,11 @@ def pillow_silenced() -> Iterator[None]:
     ``warnings.catch_warnings`` changes the filters of the whole process, and images are decoded on several threads: the
     first thread sets the filter, the last one removes it.
     """
-    global _silent_threads, _loud
+    global _silent_threads, _filters_before
     with _silence:
         if _silent_threads == 0:
-            _loud = warnings.catch_warnings()
-            _loud.__enter__()
+            _filters_before = warnings.catch_warnings()
+            _filters_before.__enter__()
             warnings.filterwarnings("ignore", module=r"PIL\.")
         _silent_threads += 1
     try:
@@ -378,6 +378,6 @@ def pillow_silenced() -> Iterator[None]:
     finally:
         with _silence:
             _silent_threads -= 1
-            if _silent_threads == 0 and _loud is not None:
-                _loud.__exit__(None, None, None)
-                _loud = None
+            if _silent_threads == 0 and _filters_before is not None:
+                _filters_before.__exit__(None, None, None)
+                _filters_before = None

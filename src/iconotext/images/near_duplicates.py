@@ -70,11 +70,7 @@ BLOCK_SIZE = 2**22  # hashes that are in memory at a time: some 400 MB
 
 
 def near_duplicates(
-    hashes: NDArray[np.uint64],
-    distance: int,
-    *,
-    partner: NDArray[np.int64] | None = None,
-    block_size: int = BLOCK_SIZE,
+    hashes: NDArray[np.uint64], distance: int, *, partner: NDArray[np.int64] | None = None, block_size: int = BLOCK_SIZE
 ) -> NDArray[np.int64]:
     """Return for each hash the first other one that is near.
 
@@ -120,11 +116,7 @@ def _with_like_parts(
 
 
 def _partners(
-    hashes: NDArray[np.uint64],
-    numbers: NDArray[np.int64],
-    part: tuple[np.uint64, np.uint64],
-    distance: int,
-    total: int,
+    hashes: NDArray[np.uint64], numbers: NDArray[np.int64], part: tuple[np.uint64, np.uint64], distance: int, total: int
 ) -> NDArray[np.int64]:
     """Return (n,) the first near hash for each, among those that agree in the part; ``total`` if there is none."""
     shift, mask = part

@@ -54,15 +54,15 @@ MAX_PARTS = 10_000
 """Maximum number of scans, tables and other segments; photographs with much metadata have some hundreds."""
 
 _CHUNK = 2**14
-# What begins a part, its length, and of a scan how many components are in it. The numbers left out are a 255 within a
-# scan, the restarts there, and padding.
+# A marker, the length of its part, and of a scan the number of components. Not markers: ff00 (a 255 in the data of a
+# scan), ffd0 to ffd7 (restarts there), ffff (padding).
 _MARKER = re.compile(rb"\xff([^\x00\xd0-\xd7\xff])(..)(.)", re.DOTALL)
-_LONGEST = 5
+_MARKER_BYTES = 5
 _FIRST_WITH_LENGTH, _END, _SCAN = 0xC0, 0xD9, 0xDA
 
 
 def check_scans(stream: IO[bytes], components: int, *, progressive: bool) -> None:
-    """Refuse a JPEG with too many scans. Only its markers are read; nothing is decoded.
+    """Refuse a JPEG with too many scans, since each goes over all pixels. Only its markers are read.
 
     Args:
         stream: The file, from its beginning; its position afterwards is undefined.
@@ -74,15 +74,15 @@ def check_scans(stream: IO[bytes], components: int, *, progressive: bool) -> Non
     for _ in range(MAX_PARTS):
         marker = None
         while marker is None:
-            if not start <= at <= start + len(chunk) - _LONGEST:
+            if not start <= at <= start + len(chunk) - _MARKER_BYTES:
                 stream.seek(at)
                 chunk, start = stream.read(_CHUNK), at
-                if len(chunk) < _LONGEST:
+                if len(chunk) < _MARKER_BYTES:
                     return  # its end
             marker = _MARKER.search(chunk, at - start)
             if marker is None:
-                # A marker that the end of the chunk cuts is searched for again in the next one.
-                at = start + len(chunk) - _LONGEST + 1
+                # The next chunk begins before the end of this one, which may cut a marker.
+                at = start + len(chunk) - _MARKER_BYTES + 1
         kind, length, inside = marker[1][0], int.from_bytes(marker[2]), marker[3][0]
         at = start + marker.start() + 2
         if kind == _END:
@@ -147,7 +147,10 @@ def upright_rgb(image: ImageFile, at_least: int | None, encoded_size: int) -> Pi
 
 
 def shrink_by(full: tuple[int, int], size: tuple[int, int], at_least: int | None) -> int:
-    """Return the integer by which the sides of an image are divided: 1 unless it is very large."""
+    """Return the integer by which to divide the sides of an image of ``full`` size, decoded as ``size``.
+
+    It is 1 unless the image is very large; with ``at_least``, the shorter side of such a one stays that long.
+    """
     needed = math.ceil(math.sqrt(size[0] * size[1] / MAX_RESULT))
     if at_least is not None and full[0] * full[1] > MAX_RESULT:
         return max(needed, min(size) // at_least, 1)
@@ -159,8 +162,8 @@ def rows_to_rgb(rows: Rows, size: tuple[int, int], by: int) -> Pillow.Image:
     width, height = size
     step = max(BAND // width // by, 1) * by
     bands = [(top, min(top + step, height)) for top in range(0, height, step)]
-    mode = rows(0, 1).mode
-    scale = _white_point(rows, bands) if mode.startswith("I") or mode == "F" else None
+    mode = rows(0, 1).mode  # of any row
+    scale = _grey_to_8_bits(rows, bands) if mode.startswith("I") or mode == "F" else None
 
     def converted(top: int, end: int) -> Pillow.Image:
         band = _rgb(rows(top, end)) if scale is None else scale(np.asarray(rows(top, end))).convert("RGB")
@@ -185,7 +188,7 @@ def on_white(rgba: Pillow.Image) -> Pillow.Image:
     return Pillow.alpha_composite(Pillow.new("RGBA", rgba.size, "white"), rgba).convert("RGB")
 
 
-def _white_point(rows: Rows, bands: list[tuple[int, int]]) -> Callable[[np.ndarray[Any, Any]], Pillow.Image]:
+def _grey_to_8_bits(rows: Rows, bands: list[tuple[int, int]]) -> Callable[[np.ndarray[Any, Any]], Pillow.Image]:
     """Return the conversion of grey with 16 or 32 bits, or floating point, to 8 bits.
 
     Pillow's own conversion clips at 255, which makes a 16-bit scan white. The white point is that of the smallest
@@ -208,7 +211,7 @@ def _white_point(rows: Rows, bands: list[tuple[int, int]]) -> Callable[[np.ndarr
         wide = _finite(values)
         # A span overflows for values near the limit of floating point: the image is black then, without a crash.
         grey = (wide - black) / span * 255 if 0 < span < math.inf else np.zeros_like(wide)
-        return Pillow.fromarray(np.rint(grey).astype(np.uint8), mode=None)
+        return Pillow.fromarray(np.rint(grey).astype(np.uint8))
 
     return scaled
 
@@ -220,6 +223,7 @@ def _finite(values: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.float64
 
 
 def _bytes_per_pixel(mode: str) -> int:
+    """Return the size of a pixel in Pillow's memory."""
     return 1 if mode in ("1", "L", "P") else 2 if mode.startswith("I;16") else 4
 
 
@@ -246,7 +250,7 @@ def _shrink_jpeg2000(image: ImageFile, needed: int) -> tuple[int, tuple[int, int
         halved += 1
     if halved:
         image.reduce = halved  # type: ignore[method-assign, assignment]  # the name that Pillow gives it
-    width, height = (max((side + (1 << halved >> 1)) >> halved, 1) for side in image.size)
+    width, height = (max((side + (1 << halved >> 1)) >> halved, 1) for side in image.size)  # rounded, as Pillow does
     return needed >> (2 * halved), (width, height)
 
 
@@ -275,7 +279,7 @@ _freed = threading.Condition()
 
 @contextmanager
 def within_memory(needed: int, size: tuple[int, int]) -> Iterator[None]:
-    """Reserve ``needed`` bytes of ``MAX_DECODED`` while the block runs; wait until they are free."""
+    """Reserve ``needed`` bytes of ``MAX_DECODED`` for the block, when they are free; ``size`` is for the error."""
     global _free
     if needed > MAX_DECODED:
         raise ImageError(

@@ -146,9 +146,7 @@ def read_documents(path: Path, settings: ReadSettings, *, within: Path | None, i
     """Read the documents of one file; only an EPUB, or a format of another package, can have several.
 
     Args:
-        within: The folder that the user named, which pictures must not leave; None for the file's own folder.
-            ``settings.root`` has precedence.
-        identifier: Of the document; of several, the beginning of their identifiers.
+        within: The folder that pictures must not leave, if ``settings.root`` names none; None for the file's own.
     """
     from iconotext.read.assemble import assemble
 

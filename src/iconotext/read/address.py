@@ -69,9 +69,8 @@ class Addresses:
 def site_folder(document: Path, within: Path, settings: ReadSettings) -> Path:
     """Return the topmost folder in which addresses that begin with ``/`` are looked up; a document cannot choose it.
 
-    It is ``within`` (which is ``settings.root`` if that is set). Without ``settings.root`` it may also be a folder
-    above ``within``: the nearest one of the document's folder and those above it that has one of ``SITE_MARKERS``. The
-    user's own folder is no site, even if it has one.
+    It is ``within``, or without ``settings.root`` a folder above it: the nearest one of the document's folder and
+    those above that has one of ``SITE_MARKERS``. The user's own folder is no site, even if it has one.
     """
     top = within.resolve()
     if settings.root is not None:
@@ -173,12 +172,7 @@ def _beside_content(path: str, document: Path, settings: ReadSettings, site: Pat
 
 
 def inside(path: Path, allowed: Path, settings: ReadSettings) -> Path | None:
-    """Return ``path`` if it is a file whose path with all links resolved is in ``allowed``; None if there is no file.
-
-    Raises:
-        OutsideError: It leads elsewhere, and ``settings.allow_outside`` is not set.
-        ImageError: It is no usable path.
-    """
+    """Return ``path`` if there is a file, else None; ``OutsideError`` if it leads out of ``allowed`` and may not."""
     try:
         resolved = path.resolve()  # before the check: a symbolic link must not lead out
         if not settings.allow_outside and not resolved.is_relative_to(allowed.resolve()):

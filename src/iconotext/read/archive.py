@@ -58,12 +58,7 @@ class Archive:
         return list(self._members)
 
     def unpack(self, name: str) -> bytes:
-        """Return a member's bytes, without caching them.
-
-        Raises:
-            DocumentError: It is missing, damaged, or protected by a password.
-            HostileDocumentError: It is too large, or unpacks to far more than its size.
-        """
+        """Return a member's bytes, uncached; ``DocumentError`` if it is missing, locked, damaged, or too large."""
         info = self._members.get(name)
         if info is None:
             raise DocumentError(f"broken: {name} is missing in it; save it again with the program that made it")
@@ -114,12 +109,7 @@ def open_archive(path: Path, max_bytes: int) -> Iterator[Archive]:
 
 
 def parse_xml(data: bytes, name: str) -> Element:
-    """Parse XML without entities, external parts or network; ``name`` is for errors.
-
-    Raises:
-        DocumentError: It is not well-formed.
-        HostileDocumentError: It declares entities.
-    """
+    """Parse XML without external parts or network; ``DocumentError`` if it is broken, or declares entities."""
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=True, remove_pis=True
     )
@@ -156,8 +146,7 @@ def _check_directory(stream: BinaryIO) -> None:
     if at < 0 or len(tail) < at + 22:
         raise DocumentError("cut off or damaged: it cannot be unpacked; download or save it again")
     directory: int = struct.unpack("<L", tail[at + 12 : at + 16])[0]  # its size in bytes
-    # Larger archives have it in a record of 56 bytes, and right before the end record a locator of 20 that names it.
-    locator = tail[max(0, at - 20) : at]
+    locator = tail[max(0, at - 20) : at]  # of a larger record, of 56 bytes, which larger archives have
     if locator.startswith(LOCATOR_64) and len(locator) == 20:
         # Versions of zipfile take the record at the place that the locator names, or the one right before the locator.
         for place in (struct.unpack("<Q", locator[8:16])[0], start + at - 20 - 56):

@@ -197,8 +197,7 @@ def read_asciidoc(path: Path, settings: ReadSettings) -> list[Flow]:
 def _lines(text: str, path: Path, includes: Includes, texts: Texts) -> list[str]:
     """Return the lines of a file and of its included files, without those that conditions exclude.
 
-    Attributes are set on the way, since conditions and names of files need them; ``_Blocks`` sets them again, so that
-    each text has their values at its place.
+    Attributes that conditions and names of files need are set on the way; ``_Blocks`` sets them again in their order.
     """
     output: list[str] = []
     waiting = [(iter(text.splitlines()), path)]  # the open files, the innermost last
@@ -235,10 +234,7 @@ def _lines(text: str, path: Path, includes: Includes, texts: Texts) -> list[str]
 
 
 def _condition(condition: re.Match[str], opened: list[bool], texts: Texts, output: list[str]) -> None:
-    """Read the line of a condition. One with a text in it holds for that text, any other until its ``endif``.
-
-    ``ifeval``, which compares values, counts as true.
-    """
+    """Read a condition, which is for the text in it, or else for all until its ``endif``; ``ifeval`` counts as true."""
     kind, names, text = condition[1], condition[2], condition[3]
     if kind == "endif":
         del opened[-1:]

@@ -57,8 +57,7 @@ def assemble(flow: Flow, *, path: Path, identifier: str, within: Path, settings:
 def _spans(block: Block, language: str) -> list[tuple[int, int]]:
     """Return the positions of the sentences in a block; a heading is one sentence.
 
-    A text without letters and digits has none, nor has a label of a figure with nothing else, unless it is a link or
-    stands in a table cell.
+    A text without letters and digits has none, nor has the label of a figure alone that is neither a link nor a cell.
     """
     if not WORDS.search(block.text):
         return []

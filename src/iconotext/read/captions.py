@@ -113,10 +113,7 @@ def _is_caption(block: Block, above: FlowImage) -> bool:
 
 
 def _take_italics_as_caption(block: Block) -> None:
-    """Make the text of a block the caption, if it is all in italics and after the image.
-
-    Markdown often has ``![](a.jpg)`` and below it a line in italics, in one paragraph.
-    """
+    """Make a text in italics that follows an image in the same paragraph its caption, as often in Markdown."""
     if block.emphasised and block.images[-1][0] == 0 and block.images[-1][1].caption is None:
         _add_caption(block, block)
         block.text, block.targets, block.emphasised = "", [], False
@@ -126,10 +123,7 @@ def _add_caption(block: Block, caption: Block) -> None:
     """Set the caption of the images at the end of a block: two side by side share the line below them."""
     last = block.images[-1][0]
     block.images = [
-        (
-            offset,
-            replace(image, caption=caption.text, anchors=tuple(dict.fromkeys(image.anchors + caption.anchors))),
-        )
+        (offset, replace(image, caption=caption.text, anchors=tuple(dict.fromkeys(image.anchors + caption.anchors))))
         if offset == last and image.caption is None
         else (offset, image)
         for offset, image in block.images

@@ -19,7 +19,6 @@ ENGINES = frozenset(
 )
 """Languages that run the code of a cell: the first word between the braces."""
 
-# Texts in double and in single quotes; one that is never closed ends with the code.
 _DOUBLE, _SINGLE = (rf"{mark}(?:[^{mark}\\]|\\.)*+(?:{mark}|\\?\Z)" for mark in "\"'")
 OPTION = re.compile(
     r"(?<![\w.-])([\w.-]{1,50}+)\s*+=\s*+"
@@ -28,7 +27,7 @@ OPTION = re.compile(
 )
 """An option in the head of a cell: ``fig.cap="A tram"``, ``fig.cap=c("A tram", "A boat")``."""
 TEXT = re.compile(r"\"((?:[^\"\\]|\\.)*+)(?:\"|\\?\Z)|'((?:[^'\\]|\\.)*+)(?:'|\\?\Z)", re.DOTALL)
-"""The same with the text within the quotes as a group."""
+"""A text in quotes; one that is never closed ends with the code."""
 SHOWN = re.compile(r"\b(?:include_graphics|Image)\s*+\(")
 COMMENT = re.compile(r"^\s*+#(?!\|).*$", re.MULTILINE)
 LINE_OPTION = re.compile(r"^[ \t]*+(?:#|//|%%|--)\|[ \t]?(.*)$", re.MULTILINE)

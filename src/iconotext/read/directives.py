@@ -140,12 +140,7 @@ def _cell(name: str, body: str) -> Cell | None:
 def _directive_html(
     name: str, argument: str, body: str, inline: Callable[[str], str], blocks: Callable[[str], str]
 ) -> str:
-    """Return the HTML of a directive with text or pictures.
-
-    Args:
-        inline: Converts Markdown within a paragraph to HTML.
-        blocks: Converts paragraphs of Markdown to HTML.
-    """
+    """Return the HTML of a directive; ``inline`` and ``blocks`` convert Markdown, in a paragraph and of paragraphs."""
     options, text = split_options(body)
     label, alt = options.get("name") or options.get("label") or "", options.get("alt")
     if name == "glue:figure":  # the argument is the name under which code of the notebook keeps the picture
@@ -243,17 +238,14 @@ def _line(state: StateBlock, number: int) -> str:
 def _inline_rule(
     first: str, pattern: re.Pattern[str], html: Callable[[re.Match[str]], str]
 ) -> Callable[[StateInline, bool], bool]:
-    """Return a rule for text that begins with one of the characters ``first`` and matches a pattern.
-
-    Its token ``ready`` has HTML that is shown as it is.
-    """
+    """Return a rule for text that begins with one of the characters ``first`` and matches a pattern."""
 
     def rule(state: StateInline, silent: bool) -> bool:
         match = pattern.match(state.src, state.pos) if state.src[state.pos] in first else None
         if match is None:
             return False
         if not silent:
-            state.push("ready", "", 0).content = html(match)
+            state.push("ready", "", 0).content = html(match)  # HTML that is shown as it is
         state.pos = match.end()
         return True
 

@@ -81,8 +81,6 @@ class OpenParagraph:
 
 
 class _Walk:
-    """One pass over the elements of a file, which collects its blocks."""
-
     def __init__(self, archive: Archive, relations: Relations, styles: dict[str, Style]) -> None:
         self.archive = archive
         self.relations = relations

@@ -32,7 +32,6 @@ NOT_TEXT = frozenset(
 NOT_TEXT_ROLES = frozenset(
     f"doc-{name}" for name in ("toc", "pagelist", "pagebreak", "endnotes", "footnote", "noteref")
 )
-# Addresses outside the book.
 ELSEWHERE = re.compile(r"^(?:[a-z][a-z0-9+.-]+:|//)", re.IGNORECASE)
 
 

@@ -46,7 +46,6 @@ CAPTION_CLASS = re.compile(
     r"(?:^|[\s_-])(?:fig(?:ure)?|image|img|photo|picture|media|thumb|gallery)?[_-]{0,3}(?:caption(?:[_-]{0,3}text)?|gallerytext)(?:$|\s)",
     re.IGNORECASE,
 )
-# Attributes with the address of a picture that scripts load when it comes into view.
 LAZY = ("data-src", "data-original", "data-lazy-src", "data-lazy", "data-actualsrc", "data-hi-res-src", "data-url")
 LAZY_SETS = ("srcset", "data-srcset", "data-lazy-srcset")
 CANDIDATE = re.compile(r"([^\s,]\S*+)(?:(?<=,)|([^,]*+))")
@@ -67,8 +66,7 @@ ToTarget = Callable[[str], str | None]  # from an ``href`` to the identifier of 
 def parse_html(text: str) -> Element:
     """Parse HTML, also if it is not well-formed, as a browser would."""
     text = REMOVED_CHARACTERS.sub("", text)
-    # An attribute takes at least two characters, one of them a space.
-    long_tags = (tag[0] for tag in TAG.finditer(text) if len(tag[0]) > 2 * MAX_ATTRIBUTES)
+    long_tags = (tag[0] for tag in TAG.finditer(text) if len(tag[0]) > 2 * MAX_ATTRIBUTES)  # "a " is the shortest
     if any(len(VALUE.sub("= ", tag).replace("/", " ").split()) > MAX_ATTRIBUTES for tag in long_tags):
         raise HostileDocumentError(f"a tag in it has more than {MAX_ATTRIBUTES:,} attributes: no page has that")
     parser = lxml_html.HTMLParser(encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True)
@@ -114,8 +112,6 @@ def page_flow(text: str, select: Callable[[Element], Element]) -> Flow:
 
 
 class _Walk:
-    """One pass over the elements of a page, which collects its blocks."""
-
     def __init__(self, to_target: ToTarget, anchor_prefix: str) -> None:
         self.writer = BlockWriter()
         self.to_target = to_target
@@ -227,10 +223,9 @@ class _Walk:
         if self.figures:
             title = element.findtext("{*}title") or element.get("aria-label")
             problem = "an SVG drawing inside the page, which is not read: save it as a file of its own"
-            anchors, at, is_decoration = self.anchors(element), _place(element), is_decorative(element)
-            self.writer.image(
-                FlowImage(("inline.svg",), title, anchors=anchors, problem=problem, at=at, decorative=is_decoration)
-            )
+            anchors, at, decorative = self.anchors(element), _place(element), is_decorative(element)
+            image = FlowImage(("inline.svg",), title, anchors=anchors, problem=problem, at=at, decorative=decorative)
+            self.writer.image(image)
 
     def image(self, element: Element) -> None:
         sources = image_sources(element)
@@ -301,8 +296,7 @@ def image_sources(element: Element) -> tuple[str, ...]:
     sets = [element.get(name) for name in LAZY_SETS]
     picture = next(element.iterancestors("picture"), None)
     if picture is not None:
-        # The parser does not know that <source> is empty, and may put the rest of the page into it.
-        parts = islice(picture.iter(), MAX_CANDIDATES)
+        parts = islice(picture.iter(), MAX_CANDIDATES)  # the parser may put the rest of the page into a <source>
         sets += [part.get(name) for part in parts if part.tag == "source" for name in ("srcset", "data-srcset")]
     sized = sorted(islice((c for s in sets if s for c in _candidates(s)), MAX_CANDIDATES), key=lambda c: -c[0])
     lazy = [element.get(name) for name in LAZY]

@@ -28,10 +28,7 @@ if TYPE_CHECKING:
 NAME_END = r"\.(?:jpe?g|png|gif|webp|avif|tiff?|bmp|svg)"
 IMAGE_NAME = re.compile(NAME_END + r"(?:\?[^\s?#]*)?(?:#[^\s?#]*)?$", re.IGNORECASE)
 LIQUID_VALUE = re.compile(r"\{\{(?!-?\s*+[<%])((?:(?!\{\{|\}\}).){0,500})\}\}", re.DOTALL)
-SHORTCODE = re.compile(
-    r"\{\{[<%]\s*+(/?)\s*+([\w/.-]{1,99})((?:(?!\{\{|\}\}).){0,2000})(?<=[>%])\}\}",
-    re.DOTALL,
-)
+SHORTCODE = re.compile(r"\{\{[<%]\s*+(/?)\s*+([\w/.-]{1,99})((?:(?!\{\{|\}\}).){0,2000})(?<=[>%])\}\}", re.DOTALL)
 LIQUID_TAG = re.compile(r"\{%-?\s*+(\w{1,99})((?:(?!\{%|%\}).){0,2000})%\}", re.DOTALL)
 CODE_TAG = re.compile(r"\{%-?\s*+(end)?(highlight|comment)\b[^%]{0,200}+%\}")
 ARGUMENT = re.compile(
@@ -116,10 +113,7 @@ def _wiki_alt(label: str | None) -> str:
 
 
 def _value(match: re.Match[str]) -> str:
-    """Return the address in ``{{ "/a.png" | relative_url }}``; "" for ``{{ site.baseurl }}`` and the like.
-
-    What follows then begins with ``/``, as addresses on the site do.
-    """
+    """Return the address in ``{{ "/a.png" | relative_url }}``; "" for ``{{ site.baseurl }}``, which ``/`` follows."""
     quoted = QUOTED.match(match[1].removeprefix("-").lstrip())
     return quoted[1] if quoted else ""
 

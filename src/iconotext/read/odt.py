@@ -66,8 +66,6 @@ def _styles(root: Element) -> dict[str, tuple[str, bool]]:
 
 
 class _Walk:
-    """One pass over the elements of a file, which collects its blocks."""
-
     def __init__(self, archive: Archive, styles: dict[str, tuple[str, bool]]) -> None:
         self.archive = archive
         self.styles = styles
@@ -183,6 +181,5 @@ class _Walk:
     def image(self, address: str, alt: str | None) -> FlowImage:
         picture = member_image(address or "picture", self.archive)
         if picture.problem == MISSING and (":" in address or address.startswith("../")):
-            # A file beside the document: in it, ``../`` is the folder around its zip file.
-            return FlowImage((address.removeprefix("../"),), alt)
+            return FlowImage((address.removeprefix("../"),), alt)  # ``../`` leads out of the zip file, to its folder
         return replace(picture, alt=alt)

@@ -82,17 +82,12 @@ def refuse_ole(path: Path, kind: str) -> None:
             )
 
 
-Relations = dict[str, tuple[str, str]]
-"""Identifier of a relation to its kind and target, see ``relations_of``."""
-Part = tuple[Archive, Relations]
-"""A file, and the relations of the part of it that is read."""
+Relations = dict[str, tuple[str, str]]  # identifier of a relation to its kind and target, see ``relations_of``
+Part = tuple[Archive, Relations]  # a file, and the relations of the part of it that is read
 
 
 def relations_of(archive: Archive, part: str) -> Relations:
-    """Return the relations of a part: id to (last word of the type, target).
-
-    A target outside the file has ``:`` before it.
-    """
+    """Return the relations of a part: id to (last word of the type, target; ``:`` before one outside the file)."""
     folder, _, name = part.rpartition("/")
     member = archive.find(f"{folder}/_rels/{name}.rels")
     relations: Relations = {}
@@ -119,7 +114,6 @@ def title_of(archive: Archive, part: str = "docProps/core.xml", *above: str) -> 
     return text or None
 
 
-# Names of styles, in lower case.
 HEADING = re.compile(r"^(?:heading \d|title|subtitle)$")
 CAPTION_STYLE = re.compile(
     r"caption|^(?:figure|illustration|drawing|image|abbildung|beschriftung|légende|leyenda|legenda|didascalia|bijschrift"

@@ -54,8 +54,6 @@ def read_pptx(path: Path, settings: ReadSettings) -> list[Flow]:
 
 
 class _Walk:
-    """One pass over the slides, which collects their blocks."""
-
     def __init__(self, archive: Archive) -> None:
         self.archive = archive
         self.writer = BlockWriter()

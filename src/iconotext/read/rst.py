@@ -157,14 +157,12 @@ class _Lenient(Directive):
     option_spec: ClassVar[Any] = _Options(name=directives.unchanged)
 
     def frame(self, first: Sequence[nodes.Node] = ()) -> list[nodes.Node]:
-        """Return a container with the content of the directive."""
         frame = nodes.container("", *first)
         self.add_name(frame)
         self.state.nested_parse(self.content, self.content_offset, frame)
         return [frame]
 
     def figure(self, address: str) -> nodes.figure:
-        """Return a figure without a caption."""
         figure = nodes.figure("", nodes.image("", uri=address, alt=self.options.get("alt")))
         self.add_name(figure)
         return figure
@@ -233,8 +231,6 @@ class _Only(_Lenient):
 
 
 class _Include(_Lenient):
-    """A file that is included at its place, unless it is shown as code."""
-
     def run(self) -> list[nodes.Node]:
         includes: Includes = self.state.document.settings.iconotext_includes
         if not self.arguments or "code" in self.options or "literal" in self.options:

@@ -44,11 +44,7 @@ OWN_FILES = (
 WEB_PAGES = (
     Builder("mmc4", "Web pages of Multimodal C4.", "iconotext.corpus.builders.web_pages", "Mmc4Settings"),
     Builder(
-        "obelics",
-        "Web pages of OBELICS.",
-        "iconotext.corpus.builders.web_pages",
-        "ObelicsSettings",
-        extra="parquet",
+        "obelics", "Web pages of OBELICS.", "iconotext.corpus.builders.web_pages", "ObelicsSettings", extra="parquet"
     ),
 )
 """Builders for data sets of web pages, published as shards."""

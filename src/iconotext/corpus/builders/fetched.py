@@ -53,16 +53,14 @@ def saved_image(data: bytes, folder: Path) -> Path:
 LEDGER = "fetched.jsonl"
 DIGEST = re.compile("[0-9a-f]{64}")
 
-WORKERS = 16
-"""Number of hosts that are asked in parallel."""
+WORKERS = 16  # number of hosts that are asked in parallel
 
 GIVE_UP = 5
 """Number of consecutive addresses of a host without an answer after which its other addresses are left for
 another run.
 """
 
-PARTING = 2.0
-"""Seconds within which current requests must end when the work is stopped."""
+PARTING = 2.0  # seconds within which current requests must end when the work is stopped
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,8 +39,7 @@ LinkRule = Literal["adjacent", "caption", "step"]
 
 WORD = re.compile(r"[^\W_]+")
 
-SHARED = 0.5
-"""Share of a caption's words that a sentence must have to count as saying the same."""
+SHARED = 0.5  # share of a caption's words that a sentence must have to count as saying the same
 
 STOP = frozenset(
     "a an and are as at be by for from has have in is it its of on or that the this to was were with figure fig photo "
@@ -56,8 +55,9 @@ def layout_links(document: Document, rule: LinkRule) -> tuple[tuple[int, int], .
     stands alone belongs to the paragraph above it, or to the one below if it stands at the beginning or right under a
     heading; to the heading if there is no paragraph.
 
-    ``step``: a picture belongs to the step that it stands in or after: the last list item before it in its section, or,
-    if the section has none, all of the section's sentences. A section goes from heading to heading.
+    ``step``: a picture belongs to the step that it stands in or after: the last list item before it in its section;
+    before the first item, to that one; in a section without items, to all sentences. A section goes from heading to
+    heading.
 
     ``caption``: a picture belongs to its caption if captions are among the sentences; else to the sentence that says
     the same: the one with most of the words of the caption (or the alternative text, if there is no caption), at least
@@ -128,7 +128,7 @@ def _block(sentences: tuple[Sentence, ...], block: int | None) -> list[int]:
 
 
 def _neighbour(sentences: tuple[Sentence, ...], position: int, step: Literal[-1, 1]) -> int | None:
-    """Return the nearest sentence before or after a position that is not a caption."""
+    """Return the nearest sentence before (-1) or after (1) a position, captions not counted."""
     places: Iterator[int] = iter(range(position - 1, -1, -1) if step < 0 else range(position, len(sentences)))
     return next((s for s in places if sentences[s].kind != "caption"), None)
 
@@ -157,8 +157,8 @@ class Settings(ReadSettings, BuilderSettings):
     """Make a corpus out of documents: files of any format that is read, or folders of them.
 
     Pictures that came inside a document, or from the web, are written beside the corpus; others stay where they are.
-    Captions are not among the sentences. What cannot be used is dropped and reported. Documents that share a picture go
-    together into train, validation or test.
+    Captions are not among the sentences, unless --captions is given. What cannot be used is dropped and reported.
+    Documents that share a picture go together into train, validation or test.
 
     **Examples**
 
@@ -308,7 +308,7 @@ def _read_all(
     read = partial(_read, settings=settings, folder=build.folder, images=images)
     for batch in build.mapped(_items(settings), read, total=total, label="Reading", chunk=FILES):
         for rule, place, reason in batch["dropped"]:
-            if rule == f"picture: {UNFETCHED}":  # the reason is the address so far, since workers do not know why
+            if rule == f"picture: {UNFETCHED}":  # the worker gives the address, since it does not know the reason
                 reason = unfetched.get(reason, "")
             build.report.drop(rule, place, reason)
         yield from batch["documents"]
@@ -332,8 +332,8 @@ def _read(item: Item, settings: Settings, folder: Path, images: Path) -> dict[st
             ready = replace(ready, links=layout_links(ready, settings.links))
         try:
             row = row_of(ready, folder)
-            line_of(row)
-        except CorpusError as error:  # its title, for example, has half a surrogate pair
+            line_of(row)  # which fails if JSON cannot represent its ``meta``: a title with half a surrogate pair
+        except CorpusError as error:
             dropped.append((UNREAD, path, f"does not fit into a corpus: {error}"))
             continue
         keys = ImageKeys()
@@ -350,7 +350,9 @@ def _ready(document: Document, folder: Path, images: Path, dropped: list[tuple[s
         problem = image.problem or _unwritable(image, folder)
         if problem is not None:
             alike = PARTICULARS.sub("", problem)
-            reason = _web(image.source) if problem == UNFETCHED else problem if alike != problem else ""
+            reason = "" if alike == problem else problem
+            if problem == UNFETCHED:
+                reason = _web(image.source)
             dropped.append((f"picture: {alike}", f"{place}: {image.source}", reason))
         elif isinstance(image.file, bytes):
             usable.append(replace(image, file=saved_image(image.file, images)))
@@ -391,15 +393,10 @@ def _splits(records: Sequence[Any], groups: Sequence[int], shares: Shares, seed:
     try:
         return grouped_splits(groups, at_least_two(shares, len(groups), images), seed=seed)
     except CorpusError as error:
-        name: dict[str, str] = {}
-        count = Counter(
-            key
-            for document in records
-            for key, source in zip(document["keys"], document["values"]["images"], strict=True)
-            if name.setdefault(key, source)
-        )
-        key, number = count.most_common(1)[0]
+        key, number = Counter(key for document in records for key in document["keys"]).most_common(1)[0]
+        document = next(document for document in records if key in document["keys"])
+        name = document["values"]["images"][document["keys"].index(key)]
         raise CorpusError(
-            f"{error}. {name[key]} is in {number} of {len(groups)} documents: take it out of them, or give "
+            f"{error}. {name} is in {number} of {len(groups)} documents: take it out of them, or give "
             "validation=0 and test=0, and divide the documents yourself"
         ) from error

@@ -85,8 +85,7 @@ def build_pairs(
             )
 
 
-Described = tuple[str, Image, tuple[str, ...], str | None]
-"""A name, an image, the texts about it, and its split."""
+Described = tuple[str, Image, tuple[str, ...], str | None]  # a name, an image, the texts about it, and its split
 
 
 def _has_photos(path: Path) -> bool:

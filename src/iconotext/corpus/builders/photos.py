@@ -187,8 +187,7 @@ def _problem(path: str | None) -> str | None:
     return None if path is None else image_problem(path)
 
 
-Key = int | str
-"""A source's identifier of an image."""
+Key = int | str  # a source's identifier of an image
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,22 +269,37 @@ def read_annotations(build: Build, files: Sequence[Path]) -> Annotations:
     for source, file in enumerate(files):
         split = next((split for word, split in SPLIT_OF_NAME.items() if word in file.name.casefold()), None)
         for part, index, value in build.watch(source_entries(file, PARTS, ABOUT), label=f"Reading {file.name}"):
-            place = f"{file.name}, {part}.{index}"
+            entry = value if isinstance(value, dict) else {}
             if part == "images":
-                key, name = _key(value, "id"), value.get("file_name") if isinstance(value, dict) else None
-                if key is None or not isinstance(name, str) or not name or not is_text(name):
-                    build.report.drop(BAD_ENTRIES, place, "an image needs id and file_name")
-                else:
-                    annotations.add_image(key, name, split, source=source)
+                reasons = _add_image(annotations, entry, split, source)
             else:
-                key, number = _key(value, "image_id"), _key(value, "id")
-                if key is None or "caption" not in value:
-                    build.report.drop(BAD_ENTRIES, place, "a caption needs image_id and caption")
-                elif (text := clean(value["caption"])) is None:
-                    build.report.drop(BAD_CAPTIONS, place)
-                else:
-                    annotations.add_caption(key, number if isinstance(number, int) else None, text)
+                reasons = _add_caption(annotations, entry)
+            if reasons is not None:
+                build.report.drop(reasons[0], f"{file.name}, {part}.{index}", reasons[1])
     return annotations
+
+
+def _add_image(
+    annotations: Annotations, entry: dict[str, Any], split: Split | None, source: int
+) -> tuple[str, str] | None:
+    """Add an entry of ``images``; return rule and reason if it is dropped."""
+    key, name = _key(entry, "id"), entry.get("file_name")
+    if key is None or not isinstance(name, str) or not name or not is_text(name):
+        return BAD_ENTRIES, "an image needs id and file_name"
+    annotations.add_image(key, name, split, source=source)
+    return None
+
+
+def _add_caption(annotations: Annotations, entry: dict[str, Any]) -> tuple[str, str] | None:
+    """Add an entry of ``annotations``; return rule and reason if it is dropped."""
+    key, number = _key(entry, "image_id"), _key(entry, "id")
+    if key is None or "caption" not in entry:
+        return BAD_ENTRIES, "a caption needs image_id and caption"
+    text = clean(entry["caption"])
+    if text is None:
+        return BAD_CAPTIONS, ""
+    annotations.add_caption(key, number if isinstance(number, int) else None, text)
+    return None
 
 
 def coco_photos(
@@ -315,9 +329,9 @@ def _names(photo: Captioned) -> Iterator[str]:
             yield f"{before}{photo.key:012}.jpg"
 
 
-def _key(value: Any, name: str) -> Key | None:
+def _key(entry: dict[str, Any], name: str) -> Key | None:
     """Return the value of an entry under a name, if it can be an identifier."""
-    key = value.get(name) if isinstance(value, dict) else None
+    key = entry.get(name)
     if isinstance(key, bool) or not isinstance(key, int | str):
         return None
     if isinstance(key, int):

@@ -201,17 +201,13 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 Settings = TypeVar("Settings", bound=BuilderSettings)
 
-Values = dict[str, Any]
-"""A document as the columns of a corpus file, see ``corpus.row``; unknown columns are left out."""
+Values = dict[str, Any]  # a document as the columns of a corpus file, see ``corpus.row``; unknown columns are left out
 
-IMAGE_CHECKS = "images.jsonl"
-"""File in the folder of a build with the results of image checks."""
+IMAGE_CHECKS = "images.jsonl"  # file in the folder of a build with the results of image checks
 
-CHUNK = 64
-"""Number of items that go to a worker together."""
+CHUNK = 64  # number of items that go to a worker together
 
-FOLDERS = 1024
-"""Number of folders whose path from the corpus is cached."""
+FOLDERS = 1024  # number of folders whose path from the corpus is cached
 
 
 @dataclass(slots=True)
@@ -416,8 +412,7 @@ def _dropped_lines(path: Path, report: BuildReport) -> Iterator[None]:
         yield
 
 
-LOCK = "lock"
-"""An empty file in the folder, which is locked for a process until the process ends, however it ends."""
+LOCK = "lock"  # an empty file in the folder, which is locked for a process until the process ends, however it ends
 
 
 @contextmanager

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 UNREADABLE = "row cannot be read"
 DAMAGED = "shard damaged"
 
-PLACE = re.compile("(?:line|page)-[0-9]+")
-"""Id of a row whose page has no address: its place in the shard."""
+PLACE = re.compile("(?:line|page)-[0-9]+")  # id of a row whose page has no address: its place in the shard
 
 
 class Picture(NamedTuple):
@@ -124,8 +123,7 @@ def _shards(settings: WebSettings) -> list[Path]:
     return files
 
 
-Item = tuple[str, "Part | str"]
-"""Name of a shard, and a part of it, or the reason why the rest of it cannot be read."""
+Item = tuple[str, "Part | str"]  # name of a shard, and a part of it, or the reason why the rest of it cannot be read
 
 
 def _parts(shards: Iterable[Path], settings: WebSettings) -> Iterator[Item]:

@@ -24,14 +24,11 @@ from iconotext.system.strict_json import parse_json
 
 Item = TypeVar("Item")
 
-PACKINGS = (".zip", ".gz", ".zst")
-"""Suffixes of packed files that ``lines_of`` opens."""
+PACKINGS = (".zip", ".gz", ".zst")  # suffixes of packed files that ``lines_of`` opens
 
-LONGEST = 1 << 28
-"""Maximum length of a line in bytes, so that a file without line ends does not fill memory."""
+LONGEST = 1 << 28  # maximum length of a line in bytes, so that a file without line ends does not fill memory
 
-BLOCK = 1 << 20
-"""Approximate number of bytes of lines that are passed on together."""
+BLOCK = 1 << 20  # approximate number of bytes of lines that are passed on together
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, Any, Problem | None]]:

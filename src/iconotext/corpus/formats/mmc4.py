@@ -19,8 +19,7 @@ from iconotext.corpus.image_files import named_by_address
 from iconotext.corpus.row import Part, Problem, Record, Row, json_of, parse_row, problems_of
 from iconotext.errors import CorpusError
 
-KEYS = ("image_info", "text_list")
-"""Keys that show that a line is from a shard of mmc4."""
+KEYS = ("image_info", "text_list")  # keys that show that a line is from a shard of mmc4
 
 
 class ImageInfo(BaseModel):

@@ -28,8 +28,7 @@ DOCUMENTS_FILE = "docs.json"
 
 FORMAT = 'the released format, {"train": [...], "val": [...], "test": [...]}'
 
-TOGETHER = 100
-"""Number of documents in a part."""
+TOGETHER = 100  # number of documents in a part
 
 SPLIT_OF_KEY: dict[str, Split] = {"train": "train", "val": "validation", "test": "test"}
 

@@ -20,23 +20,19 @@ from iconotext.system.files import open_atomic
 from iconotext.system.strict_json import parse_json
 from iconotext.system.worker import LimitError, run_isolated
 
-BATCH_ROWS = 256
-"""Rows in memory while reading or writing; a long document is about 30 kB."""
+BATCH_ROWS = 256  # rows in memory while reading or writing; a long document is about 30 kB
 
-ROWS_IN_GROUP = 4096
-"""Rows in a row group, about 50 MB: another program must read at least one group."""
+ROWS_IN_GROUP = 4096  # rows in a row group, about 50 MB: another program must read at least one group
 
 MAX_BATCH = 128 * 2**20
 """Bytes of the columns of the rows that are in memory together; as Python objects they take several times as much."""
 
-MAX_VALUES = 2_000_000
-"""Values of the rows that are in memory together."""
+MAX_VALUES = 2_000_000  # values of the rows that are in memory together
 
 MAX_MEMORY, MAX_SECONDS = 768 * 2**20, 600.0
 """Limits, in bytes and seconds, for unpacking a row group in the worker process, which shows how many rows fit."""
 
-RecordOf = Callable[[dict[str, Any], str], Record]
-"""Makes a record of a row's columns and its place."""
+RecordOf = Callable[[dict[str, Any], str], Record]  # makes a record of a row's columns and its place
 
 
 def table_parts(path: Path, record: RecordOf, columns: Sequence[str] | None = None) -> Iterator[Part]:
@@ -223,8 +219,7 @@ def _opened(path: Any) -> Iterator[Any]:
         raise CorpusError(f"{path}: not a Parquet file that can be read ({one_line(error)})") from error
 
 
-RELATION = ["relation", "holds"]
-"""The fields of a relation, in tables whose relations are not a map."""
+RELATION = ["relation", "holds"]  # the fields of a relation, in tables whose relations are not a map
 
 
 def parquet_parts(path: Path) -> Iterator[Part]:

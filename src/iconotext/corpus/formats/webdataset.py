@@ -19,11 +19,9 @@ from iconotext.read.sentences import split_sentences
 from iconotext.system.strict_json import parse_json
 from iconotext.types import Member
 
-LARGEST = 64 * 2**20
-"""Maximum size of a member in bytes, since it is read into memory."""
+LARGEST = 64 * 2**20  # maximum size of a member in bytes, since it is read into memory
 
-MAX_MEMBERS = 1_000_000
-"""Largest number of members of a tar."""
+MAX_MEMBERS = 1_000_000  # largest number of members of a tar
 
 TEXTS = frozenset({"json", "txt", "cls", "md5", "npy", "npz", "pyd", "pth"})
 """Suffixes of members that are not pictures."""

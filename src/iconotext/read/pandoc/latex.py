@@ -51,7 +51,7 @@ TOKEN = re.compile(
 SECTION = re.compile(r"\\(?:part|chapter|(?:sub){0,2}section|(?:sub)?paragraph)\b|\\(?:end|begin)\s{0,9}\{document\}")
 PARAGRAPH = re.compile(r"\n[ \t]*\n")
 COMMAND = re.compile(r"\\(?:begin\s{0,9}\{[^{}\n]{1,60}\}|[a-zA-Z@]+\*?)")
-GROUPS = {"{": "}", "[": "]"}
+FORMULA_MARKS = ("$", "$$", "\\(", "\\[")
 REACH = 2_000
 """Maximum distance, in characters, from a place that pandoc refuses back to the beginning of the faulty command."""
 MAX_DEPTH = 200  # maximum number of open braces, formulas and environments; a text with more is not repaired
@@ -74,7 +74,7 @@ def structural_repairs(text: str) -> list[Repair]:
 
     The elements are braces, formulas, environments and verbatim text; definitions that lack a part are removed.
     """
-    return _Structure(text).repairs()
+    return _Structure(text).find_repairs()
 
 
 @dataclass(slots=True)
@@ -91,45 +91,49 @@ class _Structure:
     def __init__(self, text: str) -> None:
         self.text = text
         self.open: list[_Open] = []
-        self.repairs_so_far: list[Repair] = []
+        self.repairs: list[Repair] = []
         self.defining_until = -1  # a brace that begins here belongs to a definition
         self.hidden: set[str] = set()  # environments that definitions begin or end
         self.endless: set[str] = set()  # kinds of verbatim text of which no end follows
 
-    def repairs(self) -> list[Repair]:
+    def find_repairs(self) -> list[Repair]:
         at = 0
         while token := TOKEN.search(self.text, at):
-            at = token.end()
             if len(self.open) > MAX_DEPTH:
                 return []
-            if token["comment"] is not None:
-                continue
-            kind = token.lastgroup
-            within = any(part.defining for part in self.open)
-            if kind == "brace":
-                self.brace(token)
-            elif kind == "name" and token["name"] in DEFINERS and not within:
-                at = self.definition(token)
-            elif within:
-                self.hidden.add(token["begin"] or token["end"] or "")
-            elif kind == "verb":
-                at = self.verb(token)
-            elif kind in ("dollar", "math"):
-                self.formula(token[0], token.start(), token.end())
-            elif kind == "paragraph":
-                at -= 1  # its last line break may begin the next one
-                while self.open and self.open[-1].mark in ("$", "$$", "\\(", "\\["):
-                    self.never_closed(self.open.pop(), token.start())
-            elif kind == "begin":
-                at = self.begin(token)
-            elif kind == "end":
-                self.end(token)
+            at = self.read(token)
         while self.open:
             self.never_closed(self.open.pop(), len(self.text))
-        return self.repairs_so_far
+        return self.repairs
+
+    def read(self, token: re.Match[str]) -> int:
+        """Read a token; return the position after it."""
+        in_definition = any(part.defining for part in self.open)
+        match token.lastgroup:
+            case "comment":
+                pass
+            case "brace":
+                self.brace(token)
+            case "name" if token["name"] in DEFINERS and not in_definition:
+                return self.definition(token)
+            case _ if in_definition:
+                self.hidden.add(token["begin"] or token["end"] or "")
+            case "verb":
+                return self.verb(token)
+            case "dollar" | "math":
+                self.formula(token[0], token.start(), token.end())
+            case "paragraph":
+                while self.open and self.open[-1].mark in FORMULA_MARKS:
+                    self.never_closed(self.open.pop(), token.start())
+                return token.end() - 1  # its last line break may begin the next one
+            case "begin":
+                return self.begin(token)
+            case "end":
+                self.end(token)
+        return token.end()
 
     def add(self, start: int, end: int, text: str, at: int, words: str) -> None:
-        self.repairs_so_far.append(Repair(start, end, text, at, words))
+        self.repairs.append(Repair(start, end, text, at, words))
 
     def brace(self, token: re.Match[str]) -> None:
         if token[0] == "{":
@@ -137,7 +141,7 @@ class _Structure:
             self.open.append(_Open("{", token.start(), token.end(), defining))
             return
         # A formula within a group cannot go on behind its end.
-        while self.open and self.open[-1].mark in ("$", "$$", "\\(", "\\[") and any(o.mark == "{" for o in self.open):
+        while self.open and self.open[-1].mark in FORMULA_MARKS and any(part.mark == "{" for part in self.open):
             self.never_closed(self.open.pop(), token.start())
         if not self.open or self.open[-1].mark != "{":
             self.add(token.start(), token.end(), "", token.start(), "a closing brace too many, which is left out")
@@ -155,12 +159,12 @@ class _Structure:
             return match.end() - 1
         if token["name"] in ("let", "newtheorem"):
             return token.end()
-        end = _line_end(self.text, token.end())
+        end = line_end(self.text, token.end())
         self.add(token.start(), end, "", token.start(), "a definition that lacks a part, which is left out")
         return end
 
     def verb(self, token: re.Match[str]) -> int:
-        end = self.text.find(token["verb"], token.end(), _line_end(self.text, token.end()))
+        end = self.text.find(token["verb"], token.end(), line_end(self.text, token.end()))
         if end >= 0:
             return end + 1
         self.add(token.start(), token.end(), "", token.start(), "never closed: read as text")
@@ -181,13 +185,13 @@ class _Structure:
             return token.end()
         if name in VERBATIM:
             ending = re.compile(r"\\end\s{0,9}\{" + re.escape(name) + r"\}")
-            # Without the memory of those that never end, each of many would be searched for to the end of the text.
+            # If it did not remember kinds without an end, it would search to the end of the text at each of them.
             end = ending.search(self.text, token.end()) if name not in self.endless else None
             if end is not None:
                 return end.end()
             self.endless.add(name)
             self.never_closed(_Open(name, token.start(), token.end(), defining=False), len(self.text))
-            return self.repairs_so_far[-1].start
+            return self.repairs[-1].start
         self.open.append(_Open(name, token.start(), token.end(), defining=False))
         return token.end()
 
@@ -203,13 +207,14 @@ class _Structure:
             self.never_closed(opened, token.start())
 
     def never_closed(self, opened: _Open, limit: int) -> None:
+        """Repair what is not closed before ``limit``, where something around it ends."""
         if opened.mark == "{":
             paragraph_end = PARAGRAPH.search(self.text, opened.end, limit)
             at = paragraph_end.start() if paragraph_end else limit
             if opened.defining:
-                at = min(at, _line_end(self.text, opened.end))
+                at = min(at, line_end(self.text, opened.end))
             self.add(at, at, "}", opened.start, "a brace that is never closed: closed at the end of its paragraph")
-        elif opened.mark in ("$", "$$", "\\(", "\\["):
+        elif opened.mark in FORMULA_MARKS:
             self.add(opened.start, opened.end, "", opened.start, "a formula that is never closed: read as text")
         else:
             section = SECTION.search(self.text, opened.end, limit)
@@ -248,13 +253,11 @@ def refused_command(text: str, line: int, column: int) -> Repair | None:
 
 
 def _arguments_end(text: str, at: int) -> int:
+    """Return the end of the arguments in braces and brackets that follow a position."""
     while opening := re.compile(r"(?:\s|%[^\n]{0,400}\n){0,20}([\[{])").match(text, at):
         depth, place = 0, opening.end() - 1
         for bracket in re.compile(r"\\.|%[^\n]*|[\[\]{}]", re.DOTALL).finditer(text, place, place + REACH):
-            if bracket[0] in GROUPS:
-                depth += 1
-            elif bracket[0] in GROUPS.values():
-                depth -= 1
+            depth += (bracket[0] in "[{") - (bracket[0] in "]}")
             if depth == 0:
                 at = bracket.end()
                 break
@@ -264,6 +267,7 @@ def _arguments_end(text: str, at: int) -> int:
 
 
 def _removal(text: str, start: int, end: int) -> Repair:
+    """Return the repair that replaces a text by as many empty comments as it has line breaks."""
     return Repair(start, end, "%\n" * text.count("\n", start, end), start, "")
 
 
@@ -282,10 +286,11 @@ def repaired(text: str, repairs: list[Repair]) -> str:
 def blamed(text: str, at: int) -> tuple[int, str]:
     """Return the line number of a position, and the shortened text there."""
     line = text.count("\n", 0, at) + 1
-    return line, shortened(" ".join(text[at : _line_end(text, at)].split()), SHOWN)
+    return line, shortened(" ".join(text[at : line_end(text, at)].split()), SHOWN)
 
 
-def _line_end(text: str, at: int) -> int:
+def line_end(text: str, at: int) -> int:
+    """Return the end of the line with a position."""
     end = text.find("\n", at)
     return len(text) if end < 0 else end
 
@@ -309,7 +314,7 @@ class Source:
     unread: tuple[str, ...] = ()
 
     def at(self, line: int) -> tuple[str, int]:
-        """Return the file and the number there of a line of the text, from 1; of none, those of the nearest line."""
+        """Return the file of a line of the text, counted from 1, and its number there; outside, of the nearest line."""
         return self.places[min(max(line, 1), len(self.places)) - 1]
 
     def place(self, line: int) -> str:
@@ -321,52 +326,65 @@ def join_files(text: str, document: Path, settings: ReadSettings, *, take_in: bo
     """Join a document with its included files, each in its place, without lines that are comments.
 
     A definition of the user's that pandoc would lose pictures in gets another name (``BOXED``).
+
+    Args:
+        take_in: Whether files are included; else pandoc reports them.
     """
-    includes = Includes(document, settings.model_copy(update={"root": document.parent, "allow_outside": False}))
-    lines: list[tuple[str, str, int]] = []
-    unread: list[str] = []
+    joining = _Joining(document, settings, take_in=take_in)
+    joining.add(text, "")
+    joined = BOXED.sub(r"\1Boxed", "\n".join(line for line, _, _ in joining.lines))
+    return Source(joined, tuple((file, at) for _, file, at in joining.lines), tuple(joining.unread))
 
-    def included(name: str) -> tuple[Path, str] | None:
-        if not take_in or ".." in name or name.startswith("/"):
-            return None
-        for file_name in (name,) if name.endswith(".tex") else (f"{name}.tex", name):
-            before = len(includes.unread)
-            file_text = includes.text(file_name, document)
-            if file_text is not None:
-                return file_text
-            if len(includes.unread) == before:
-                return Path(), ""  # taken in before
-        return None
 
-    def add(text: str, file: str, first: int = 1) -> None:
+class _Joining:
+    def __init__(self, document: Path, settings: ReadSettings, *, take_in: bool) -> None:
+        own_folder = settings.model_copy(update={"root": document.parent, "allow_outside": False})
+        self.document, self.take_in = document, take_in
+        self.includes = Includes(document, own_folder)
+        self.lines: list[tuple[str, str, int]] = []  # text, file and number there
+        self.unread: list[str] = []
+
+    def add(self, text: str, file: str, first: int = 1) -> None:
+        """Add the text of a file, or the part of it from line ``first`` on."""
         for number, line in enumerate(text.split("\n"), first):
             if line.lstrip().startswith("%"):
                 continue  # pandoc fails on some comments among options
             comment = COMMENT.search(line)
-            end, line_count = 0, len(lines)
+            end, lines_before = 0, len(self.lines)
             for command in INCLUDE.finditer(line, 0, comment.end() if comment else len(line)):
-                content = included(command[2].strip())
+                content = self.included(command[2].strip())
                 if content is None:
-                    continue  # pandoc says so
+                    continue  # the command stays, and pandoc reports it
                 if before := line[end : command.start()].strip():
-                    lines.append((before, file, number))
+                    self.lines.append((before, file, number))
                 end = command.end()
-                path, part = content
-                if path == Path():
-                    unread.append(f"{command[2].strip()} is taken in once: not again at {_words(file, number)}")
-                    continue
-                body = BODY.search(part)  # of a file that is a document of its own, too
-                apart = [("", file, number)] if command[1] != "input" else []
-                lines.extend(apart)
-                name = path.relative_to(document.parent).as_posix()
-                add(body[1] if body else part, name, 1 + (part.count("\n", 0, body.start(1)) if body else 0))
-                lines.extend(apart)
-            if line[end:].strip() or len(lines) == line_count:
-                lines.append((line[end:], file, number))
+                self.include(command, *content, (file, number))
+            if line[end:].strip() or len(self.lines) == lines_before:
+                self.lines.append((line[end:], file, number))
 
-    add(text, "")
-    joined = BOXED.sub(r"\1Boxed", "\n".join(line for line, _, _ in lines))
-    return Source(joined, tuple((file, at) for _, file, at in lines), tuple(unread))
+    def include(self, command: re.Match[str], path: Path, text: str, place: tuple[str, int]) -> None:
+        if path == Path():
+            self.unread.append(f"{command[2].strip()} is taken in once: not again at {_words(*place)}")
+            return
+        apart = [("", *place)] if command[1] != "input" else []
+        body = BODY.search(text)  # the file may be a document of its own, too
+        name = path.relative_to(self.document.parent).as_posix()
+        self.lines.extend(apart)
+        self.add(body[1] if body else text, name, 1 + (text.count("\n", 0, body.start(1)) if body else 0))
+        self.lines.extend(apart)
+
+    def included(self, name: str) -> tuple[Path, str] | None:
+        """Return an included file and its text; an empty path if it was included before, None if it cannot be read."""
+        if not self.take_in or ".." in name or name.startswith("/"):
+            return None
+        for file_name in (name,) if name.endswith(".tex") else (f"{name}.tex", name):
+            before = len(self.includes.unread)
+            file_text = self.includes.text(file_name, self.document)
+            if file_text is not None:
+                return file_text
+            if len(self.includes.unread) == before:
+                return Path(), ""
+        return None
 
 
 def _words(file: str, number: int) -> str:

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from html import escape
 
-from iconotext.read.pandoc.latex import BODY, SECTION, VERBATIM
+from iconotext.read.pandoc.latex import BODY, SECTION, VERBATIM, line_end
 
 LEVELS = ("part", "section", "subsection", "subsubsection", "paragraph", "subparagraph")
 HEADINGS = {name: level for level, name in enumerate(LEVELS, 1)} | {"chapter": 1}
@@ -55,6 +55,7 @@ LETTERS = {
     "quad": " ",
     "qquad": " ",
 }
+# The letter after the backslash to the accent that follows a letter in Unicode.
 ACCENTS = dict(
     zip(
         "`'^~=u.\"rHvckd",
@@ -135,7 +136,7 @@ class _Writer:
         self.images: list[str] = []
         self.captions: list[str] = []
         self.labels: list[str] = []
-        self.heading: int | None = None  # number of the block that the next label belongs to
+        self.heading: int | None = None  # number of the heading that the next label belongs to; None after other text
 
     def inline(self) -> list[str]:
         """Return all content as one stretch of text."""
@@ -165,48 +166,46 @@ class _Writer:
 
     def token(self, token: re.Match[str], text: str) -> int:
         """Read a token; return the position after it."""
-        kind, at = token.lastgroup, token.end()
-        if kind == "begin":
-            return self.begin(token["begin"], text, at)
-        if kind == "end":
-            self.end(token["end"])
-        elif kind == "verb":
-            # -1 % (n + 1) is n: without a line break the line ends with the text.
-            line = text.find("\n", at) % (len(text) + 1)
-            end = text.find(token["verb"], at, line)
-            self.add(escape(text[at:end]) if end >= 0 else "")
-            return max(at, end + 1)
-        elif kind == "accent":
-            letter = ACCENTED.match(text, at)
-            if letter:
+        at = token.end()
+        match token.lastgroup:
+            case "begin":
+                return self.begin(token["begin"], text, at)
+            case "end":
+                self.end(token["end"])
+            case "verb":
+                end = text.find(token["verb"], at, line_end(text, at))
+                self.add(escape(text[at:end]) if end >= 0 else "")
+                return max(at, end + 1)
+            case "accent" if letter := ACCENTED.match(text, at):
                 self.add(unicodedata.normalize("NFC", letter[1] + ACCENTS[token["accent"]]))
                 return letter.end()
-        elif kind == "formula":
-            end = text.find({"[": "\\]", "(": "\\)"}[token["formula"]], at, at + MAX_GROUP)
-            if token["formula"] == "[" and end >= 0:
-                return end + 2
-        elif kind == "sign":
-            self.add(escape(token["sign"]) if token["sign"] in "&%$#_{}" else " ")
-            if token["sign"] == "\\" and "table" in self.within:
-                self.cell()
-        elif kind == "paragraph":
-            self.close()
-            return at - 1
-        elif kind == "mark":
-            self.add(SIGNS[token["mark"]])
-            if token["mark"] == "&" and "table" in self.within:
-                self.cell()
-        elif kind == "name":
-            return self.command(token["name"], text, at)
+            case "formula" if token["formula"] == "[":  # a formula of its own is left out, one in a line stays
+                end = text.find("\\]", at, at + MAX_GROUP)
+                return end + 2 if end >= 0 else at
+            case "sign":
+                self.add(escape(token["sign"]) if token["sign"] in "&%$#_{}" else " ")
+                if token["sign"] == "\\":
+                    self.end_cell()
+            case "paragraph":
+                self.close()
+                return at - 1  # its last line break may begin the next one
+            case "mark":
+                self.add(SIGNS[token["mark"]])
+                if token["mark"] == "&":
+                    self.end_cell()
+            case "name":
+                return self.command(token["name"], text, at)
         return at
 
-    def cell(self) -> None:
-        # The paragraph so far is a cell, and so is the next one: ``close`` sets the tag back.
-        self.tag = "td"
-        self.close()
-        self.tag = "td"
+    def end_cell(self) -> None:
+        """End a cell, if a table is open; the next paragraph is a cell too."""
+        if "table" in self.within:
+            self.tag = "td"
+            self.close()  # sets the tag back
+            self.tag = "td"
 
     def begin(self, name: str, text: str, at: int) -> int:
+        """Begin an environment; return the position after its arguments, or after all of it if it is left out."""
         if name in VERBATIM or name in FORMULAS:
             end = text.find(f"\\end{{{name}}}", at, at + MAX_VERBATIM)
             section = SECTION.search(text, at, end if end >= 0 else len(text))
@@ -229,7 +228,7 @@ class _Writer:
             self.close()
             return _options(text, at)
         at = _options(text, at)
-        while text.startswith("{", at):  # widths and places
+        while text.startswith("{", at):  # arguments of the environment: widths and places
             at = _options(text, _group(text, at)[1])
         return at
 
@@ -239,7 +238,7 @@ class _Writer:
         elif name in SUBFIGURES and self.within[-1:] == ["part"]:
             self.within.pop()
         elif name in TABLES and "table" in self.within:
-            self.cell()
+            self.end_cell()
             self.tag = "p"
             self.within.remove("table")
         else:
@@ -255,6 +254,7 @@ class _Writer:
         self.close()
 
     def command(self, name: str, text: str, at: int) -> int:
+        """Read a command with its arguments, whose name ends at a position; return the position after it."""
         start = SPACED.match(text, at).end()  # type: ignore[union-attr]  # it matches nothing, too
         if name in DEFINITIONS:
             return self.definition(text, at)
@@ -269,29 +269,35 @@ class _Writer:
         if name not in WITH_ARGUMENT:
             return opened if opened > start else at  # what stands in its braces is read as text
         argument, end = _group(text, opened)
+        if name == "captionof":  # its first argument says of what
+            argument, end = _group(text, end)
+        if name == "hyperref":
+            self.reference("ref+Name", text[start:opened].strip(" []"), _inline(argument, self.depth))
+        else:
+            self.with_argument(name, argument)
+        return end
+
+    def with_argument(self, name: str, argument: str) -> None:
         if name in HEADINGS:
             self.end_figure()
             self.blocks.append(f"<h{HEADINGS[name]}>{_inline(argument, self.depth)}</h{HEADINGS[name]}>")
             self.heading = len(self.blocks) - 1
         elif name in REFERENCES:
             self.reference(REFERENCES[name], argument, "")
-        elif name == "hyperref":
-            self.reference("ref+Name", text[start:opened].strip(" []"), _inline(argument, self.depth))
         elif name == "label":
             self.label(escape(argument.strip()))
         elif name in ("includegraphics", "includesvg"):
-            self.images.append(f'<img src="{escape(argument.strip())}">')
-            if "figure" not in self.within and not self.depth:
-                self.add(self.images.pop())
+            image = f'<img src="{escape(argument.strip())}">'
+            if "figure" in self.within or self.depth:
+                self.images.append(image)
+            else:
+                self.add(image)
         elif name in ("caption", "subcaption", "captionof"):
-            if name == "captionof":  # its first argument says of what
-                argument, end = _group(text, end)
             self.captions.append(_inline(argument, self.depth))
         elif "cite" in name:
             self.add('<span class="citation"></span>')
         elif name == "footnote":
             self.notes.append(_inline(argument, self.depth))
-        return end
 
     def definition(self, text: str, at: int) -> int:
         """Skip a definition: its name, its parameters, its body."""

@@ -6,6 +6,7 @@ import re
 import statistics
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from operator import itemgetter
 
 from iconotext.read.pdf.images import PageImage
 from iconotext.read.pdf.lines import Line
@@ -15,7 +16,7 @@ NUMBER = re.compile(r"^\(?(?:\d{1,2}|[a-zA-Z]|[ivx]{1,4})[.)]\s+(?=\S)")
 
 Item = Line | PageImage
 
-MAX_ITEMS = 1_000  # A page with more lines and images is a plot or a map, without columns of text
+MAX_ITEMS = 1_000  # a page with more lines and images is a plot or a map, without columns of text
 
 
 @dataclass(slots=True)
@@ -81,33 +82,34 @@ def _gutter(items: list[Item]) -> float | None:
     if sum(map(_weight, items)) < 8 or len(items) > MAX_ITEMS:
         return None
     low, high = min(item.box[0] for item in items), max(item.box[2] for item in items)
-    best: tuple[float, float] | None = None
-    for x in sorted({round(item.box[2]) for item in items}):
-        if not low + 0.2 * (high - low) < x < high - 0.2 * (high - low):
-            continue
-        left = [item for item in items if item.box[2] <= x + 1]
-        right = [item for item in items if item.box[0] > x + 1]
-        if min(sum(map(_weight, left)), sum(map(_weight, right))) < 4:
-            continue
-        edge = min(item.box[0] for item in right)
-        if edge - x < 5 or not (_fills(left, low, x) and _fills(right, edge, high)):
-            continue
-        top = max(min(item.box[1] for item in side) for side in (left, right))
-        bottom = min(max(item.box[3] for item in side) for side in (left, right))
-        crossing = sum(
-            _weight(n) for n in items if n.box[0] < x - 1 and n.box[2] > edge + 1 and top < n.box[3] < bottom
-        )
-        beside = min(sum(_weight(item) * _share_within(item, top, bottom) for item in side) for side in (left, right))
-        if beside < 3 or crossing > 0.3 * beside:
-            continue
-        order = [(item.order, True) for item in left if isinstance(item, Line)]
-        order += [(item.order, False) for item in right if isinstance(item, Line)]
-        changes = sum(one != other for (_, one), (_, other) in pairwise(sorted(order)))
-        if changes > 3 + 2 * crossing + 0.25 * beside:
-            continue  # written row by row: a table
-        if best is None or beside - 2 * crossing > best[0]:
-            best = (beside - 2 * crossing, (x + edge) / 2)
-    return best[1] if best else None
+    inner = [low + 0.2 * (high - low), high - 0.2 * (high - low)]
+    edges = sorted({round(item.box[2]) for item in items})
+    gaps = [gap for x in edges if inner[0] < x < inner[1] and (gap := _gap(items, x, low, high))]
+    return max(gaps, key=itemgetter(0))[1] if gaps else None
+
+
+def _gap(items: list[Item], x: float, low: float, high: float) -> tuple[float, float] | None:
+    """Return the quality and the position of the gap to the right of ``x``; None if it does not divide two columns."""
+    left = [item for item in items if item.box[2] <= x + 1]
+    right = [item for item in items if item.box[0] > x + 1]
+    if min(sum(map(_weight, left)), sum(map(_weight, right))) < 4:
+        return None
+    edge = min(item.box[0] for item in right)
+    if edge - x < 5 or not (_fills(left, low, x) and _fills(right, edge, high)):
+        return None
+    # The columns are side by side from ``top`` to ``bottom``; few lines may cross the gap there.
+    top = max(min(item.box[1] for item in side) for side in (left, right))
+    bottom = min(max(item.box[3] for item in side) for side in (left, right))
+    crossing = sum(_weight(n) for n in items if n.box[0] < x - 1 and n.box[2] > edge + 1 and top < n.box[3] < bottom)
+    beside = min(sum(_weight(item) * _share_within(item, top, bottom) for item in side) for side in (left, right))
+    if beside < 3 or crossing > 0.3 * beside:
+        return None
+    order = [(item.order, True) for item in left if isinstance(item, Line)]
+    order += [(item.order, False) for item in right if isinstance(item, Line)]
+    changes = sum(one != other for (_, one), (_, other) in pairwise(sorted(order)))
+    if changes > 3 + 2 * crossing + 0.25 * beside:  # written row by row: a table
+        return None
+    return beside - 2 * crossing, (x + edge) / 2
 
 
 def _weight(item: Item) -> float:
@@ -116,6 +118,7 @@ def _weight(item: Item) -> float:
 
 
 def _share_within(item: Item, top: float, bottom: float) -> float:
+    """Return the share of an item's height that is between two heights."""
     height = max(item.box[3] - item.box[1], 0.1)
     return max(min(item.box[3], bottom) - max(item.box[1], top), 0.0) / height
 
@@ -171,6 +174,7 @@ def _table_end(rows: list[list[Item]], start: int) -> int:
 
 
 def _with_bullet(row: list[Item]) -> list[Item]:
+    """Join a bullet or number at the beginning of a row to the text after it."""
     first = row[0]
     if len(row) > 1 and isinstance(first, Line) and isinstance(second := row[1], Line):
         alone = BULLET.match(first.text) or NUMBER.match(first.text + " x")

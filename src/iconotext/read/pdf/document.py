@@ -20,16 +20,7 @@ from iconotext.plain_text import counted
 from iconotext.read.blocks import Flow
 from iconotext.read.pdf.images import MAX_OBJECTS, ImageDecoder, PageImage, PageImages
 from iconotext.read.pdf.layout import lay_out
-from iconotext.read.pdf.lines import (
-    LOST,
-    Box,
-    Handle,
-    Line,
-    Transform,
-    page_transform,
-    read_lines,
-    transformed_box,
-)
+from iconotext.read.pdf.lines import LOST, Box, Handle, Line, Transform, page_transform, read_lines, transformed_box
 from iconotext.read.sentences import language_code
 from iconotext.read.settings import ReadSettings
 

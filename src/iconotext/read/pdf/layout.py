@@ -158,31 +158,32 @@ def mark_links(pages: Sequence[Page]) -> None:
             picture.image = replace(picture.image, sources=(f"page {page.number}, picture {number}",))
     for page in pages:
         for box, target_page, height in page.links:
-            shown_there = _led_to(by_number.get(target_page), height)
-            if shown_there is None:
+            picture = _target_picture(by_number.get(target_page), height)
+            if picture is None:
                 continue
-            name = shown_there.image.sources[0].replace(", ", "-").replace(" ", "-")
-            if name not in shown_there.image.anchors:
-                shown_there.image = replace(shown_there.image, anchors=(*shown_there.image.anchors, name))
-            for line in page.lines:
-                if line.box[1] < (box[1] + box[3]) / 2 < line.box[3]:
-                    for word in line.words:
-                        if box[0] - 1 < (word.left + word.right) / 2 < box[2] + 1:
-                            word.target = name
+            name = picture.image.sources[0].replace(", ", "-").replace(" ", "-")
+            if name not in picture.image.anchors:
+                picture.image = replace(picture.image, anchors=(*picture.image.anchors, name))
+            across = (line for line in page.lines if line.box[1] < (box[1] + box[3]) / 2 < line.box[3])
+            for word in (word for line in across for word in line.words):
+                if box[0] - 1 < (word.left + word.right) / 2 < box[2] + 1:
+                    word.target = name
 
 
-def _led_to(page: Page | None, height: float) -> PageImage | None:
-    """Return the target image of a link: the one whose top, or whose caption, is at the height."""
+def _target_picture(page: Page | None, height: float) -> PageImage | None:
+    """Return the target of a link: the picture whose top, or whose caption, is at a height above the page's foot."""
     if page is None or not page.images:
         return None
     top = page.height - height
 
-    def distance(picture: PageImage) -> float:
+    def points_off(picture: PageImage) -> float:
         above, below = picture.box[1] - top, top - picture.box[3]
-        return abs(above) if above > -20 else max(below, 0.0) + 5 if below > -20 else 1000.0
+        if above > -20:  # the link leads to its top, or to a place above it
+            return abs(above)
+        return max(below, 0.0) + 5 if below > -20 else 1000.0  # to its foot, or below it
 
-    nearest = min(page.images, key=distance)
-    return nearest if distance(nearest) < 45 else None
+    nearest = min(page.images, key=points_off)
+    return nearest if points_off(nearest) < 45 else None
 
 
 def _page_parts(page: Page, body: float, pitch: float) -> list[Text | Figure]:
@@ -213,6 +214,7 @@ def _column_parts(column: Column, page: Page, body: float, pitch: float) -> list
 
 
 def _find_captions(parts: list[Text | Figure], body: float) -> None:
+    """Move the captions among the parts to their figures, and join figures that share one."""
     figures = [part for part in parts if isinstance(part, Figure)]
     if not figures:
         return
@@ -285,13 +287,14 @@ def _joined(parts: list[Text | Figure]) -> list[Text | Figure]:
 
 
 def _goes_on(text: Text, part: Text, joined: list[Text | Figure]) -> bool:
+    """Return whether a paragraph goes on in ``part``, in another place than right below."""
     last, first = text.lines[-1], part.lines[0]
     if part.note or text.kind not in ("paragraph", "item") or part.kind != "paragraph":
         return False
     if abs(last.size - first.size) > 0.06 * last.size or (last.bold, last.italic) != (first.bold, first.italic):
         return False
-    beside = isinstance(joined[-1], Figure) or text.page != part.page or first.box[1] < last.box[1]
-    if not beside or SENTENCE_END.search(last.text):
+    elsewhere = isinstance(joined[-1], Figure) or text.page != part.page or first.box[1] < last.box[1]
+    if not elsewhere or SENTENCE_END.search(last.text):
         return False
     if not opens(first.text):
         return True

@@ -7,7 +7,7 @@ import math
 import re
 import statistics
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -141,10 +141,11 @@ class _OpenLine:
         self.size = 0.0
 
     def takes(self, box: Box, base: float) -> bool:
+        """Return whether a character is part of the line: at its height, and right after the last one."""
         left, top, right, bottom = box
-        overlap = min(self.bottom, bottom) - max(self.top, top)
-        low = min(self.bottom - self.top, bottom - top)
-        if overlap < 0.5 * low or abs(base - self.base) > 0.6 * self.size:
+        common_height = min(self.bottom, bottom) - max(self.top, top)
+        lower_height = min(self.bottom - self.top, bottom - top)
+        if common_height < 0.5 * lower_height or abs(base - self.base) > 0.6 * self.size:
             return False
         gap = max(left - self.last[1], self.last[0] - right)  # in either direction: Arabic runs to the left
         return gap < SAME_LINE * self.size
@@ -170,13 +171,33 @@ class _OpenLine:
 
 def read_lines(text: Handle, transform: Transform, width: float, height: float) -> tuple[list[Line], int]:
     """Read the lines of a page, in the order of the file; return also the number of characters without text in them."""
-    count = min(raw.FPDFText_CountChars(text), MAX_CHARACTERS)
-    rectangle, matrix = raw.FS_RECTF(), raw.FS_MATRIX()
-    x, y = ctypes.c_double(), ctypes.c_double()
     finished: list[_OpenLine] = []
     line: _OpenLine | None = None
+    for index, character in _characters(text):
+        if character.isspace():
+            if line is not None:
+                line.gap = True
+            continue
+        place = _place(text, index, transform)
+        if place is None:
+            continue
+        box, base = place
+        if not (0 < box[0] + box[2] < 2 * width and 0 < box[1] + box[3] < 2 * height):
+            continue  # beside the page
+        if line is None or not line.takes(box, base):
+            line = _OpenLine(index)
+            finished.append(line)
+        line.add(index, character, box, base)
+    lost = _spell_out([word for line in finished for word in line.words])
+    for line in finished:
+        line.words = [word for word in line.words if word.text]
+    return _joined([_finished(text, line) for line in finished if line.words]), lost
+
+
+def _characters(text: Handle) -> Iterator[tuple[int, str]]:
+    """Yield the characters of a page with their numbers in the file; a space for each that is none."""
     high = 0
-    for index in range(count):
+    for index in range(min(raw.FPDFText_CountChars(text), MAX_CHARACTERS)):
         code = raw.FPDFText_GetUnicode(text, index)
         # A character beyond 16 bits comes as two halves.
         if 0xD800 <= code < 0xDC00:
@@ -187,32 +208,22 @@ def read_lines(text: Handle, transform: Transform, width: float, height: float) 
         if (code < 0x20 or 0x7F <= code < 0xC0) and _is_unknown(text, index):
             code += UNKNOWN
         if (code < 0x20 and code != 2) or 0xD800 <= code < 0xE000 or code in (0xFFFE, 0xFFFF) or code > 0x10FFFF:
-            if line is not None:
-                line.gap = True  # line breaks that pdfium puts in
-            continue
-        character = chr(code)
-        character = CHARACTERS.get(character, character)
-        if character.isspace():
-            if line is not None:
-                line.gap = True
-            continue
-        has_box = raw.FPDFText_GetLooseCharBox(text, index, rectangle)
-        if not has_box or not raw.FPDFText_GetCharOrigin(text, index, x, y):
-            continue
-        if raw.FPDFText_GetMatrix(text, index, matrix) and not _upright(matrix.a, matrix.b, transform):
-            continue  # text along the edge of a page, water marks
-        box = transformed_box(transform, rectangle.left, rectangle.bottom, rectangle.right, rectangle.top)
-        if not (0 < box[0] + box[2] < 2 * width and 0 < box[1] + box[3] < 2 * height):
-            continue  # beside the page
-        base = transformed_point(transform, x.value, y.value)[1]
-        if line is None or not line.takes(box, base):
-            line = _OpenLine(index)
-            finished.append(line)
-        line.add(index, character, box, base)
-    lost = _spell_out([word for line in finished for word in line.words])
-    for line in finished:
-        line.words = [word for word in line.words if word.text]
-    return _joined([_finished(text, line) for line in finished if line.words]), lost
+            yield index, " "  # such as line breaks that pdfium puts in
+        else:
+            yield index, CHARACTERS.get(chr(code), chr(code))
+
+
+def _place(text: Handle, index: int, transform: Transform) -> tuple[Box, float] | None:
+    """Return the box and the baseline of a character as shown; None without a place, or if it is not upright."""
+    rectangle, matrix = raw.FS_RECTF(), raw.FS_MATRIX()
+    x, y = ctypes.c_double(), ctypes.c_double()
+    has_box = raw.FPDFText_GetLooseCharBox(text, index, rectangle)
+    if not has_box or not raw.FPDFText_GetCharOrigin(text, index, x, y):
+        return None
+    if raw.FPDFText_GetMatrix(text, index, matrix) and not _upright(matrix.a, matrix.b, transform):
+        return None  # text along the edge of a page, water marks
+    box = transformed_box(transform, rectangle.left, rectangle.bottom, rectangle.right, rectangle.top)
+    return box, transformed_point(transform, x.value, y.value)[1]
 
 
 def _is_unknown(text: Handle, index: int) -> bool:
