@@ -31,6 +31,7 @@ from iconotext.types import Document, Evidence
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from iconotext.encoders.encoder import EncodedDocument
     from iconotext.linker import Linker
     from iconotext.types import FloatMatrix, Image
 
@@ -171,7 +172,8 @@ def _without_place(image: Image) -> Image:
 
 def _scores(linker: Linker, shuffled: Displaced, unseen: UnseenImages) -> Iterator[tuple[str, NDArray[np.float64]]]:
     """Yield (V, V) scores of every place with every image, for each rule."""
-    document, encoded = shuffled.document, None
+    document = shuffled.document
+    encoded: EncodedDocument | None = None
     yield "random", np.zeros((len(document.images), len(document.images)))
     yield "words", _shared_words(shuffled)
     if "ocr" in linker.settings.evidence:

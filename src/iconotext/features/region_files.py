@@ -362,16 +362,17 @@ class RegionFiles:
         for table in self._tables:
             for image, stored in zip(table.ids, table.read(list(table.ids)), strict=True):
                 row = region_row(stored, self.concepts, f"{table.path}, image {image}")
-                if len(row):
-                    if not says_concepts(stored):
-                        self.concepts = None
-                    if skipped := sorted(name for name, array in stored.items() if array is None):
-                        logger.warning(
-                            "%s: %s: not an array of numbers, so not read (Python objects are never unpickled); %s",
-                            *(self._path, ", ".join(skipped)),
-                            "regions have no concepts" if self.concepts is None else "all that is needed is there",
-                        )
-                    return int(row.features.shape[1])
+                if not len(row):
+                    continue
+                if not says_concepts(stored):
+                    self.concepts = None
+                if skipped := sorted(name for name, array in stored.items() if array is None):
+                    logger.warning(
+                        "%s: %s: not an array of numbers, so not read (Python objects are never unpickled); %s",
+                        *(self._path, ", ".join(skipped)),
+                        "regions have no concepts" if self.concepts is None else "all that is needed is there",
+                    )
+                return int(row.features.shape[1])
         raise FeatureError(f"{self._path}: has no region of any picture")
 
     def _find(self, source: str) -> str | None:

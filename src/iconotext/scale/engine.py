@@ -136,11 +136,12 @@ def worked(items: Iterable[Item], engine: Engine[Item], *, tries: int) -> Iterat
                 raise IconotextError(f"the processes that link shards die as they start: {value}")
             if outcome == "unready":
                 begun[item] -= 1  # the worker died before it began the item, so this was no try
-            if outcome == "unready" or (outcome == "failed" and begun[item] < tries):
                 again.append(item)
-                continue
-            del begun[item]
-            yield item, value if outcome == "done" else Lost(f"{value}, {tries} times" if tries > 1 else value)
+            elif outcome == "failed" and begun[item] < tries:
+                again.append(item)
+            else:
+                del begun[item]
+                yield item, value if outcome == "done" else Lost(f"{value}, {tries} times" if tries > 1 else value)
 
 
 def answer(work: Work[Item, Any], item: Item, memory: int) -> tuple[Outcome, Any]:

@@ -290,7 +290,7 @@ class Difficulty:
 def spread(vectors: Floats) -> float:
     """Mean squared distance of (n, dim) unit vectors to their centroid: 0 (all equal) to 1 (they cancel out).
 
-    There is at least one; zero vectors stay zero.
+    It needs at least one vector; zero vectors stay zero.
     """
     if vectors.ndim != 2 or not len(vectors):
         raise ShapeError(f"a spread needs (n, dim) vectors with n at least 1, got {vectors.shape}")
@@ -352,7 +352,10 @@ def check_enough(documents: int, dimensions: int = DIMENSIONS) -> None:
 
 
 def reduced(means: Sequence[Floats], dimensions: int) -> NDArray[np.float64]:
-    """Reduce (documents, dim) vectors to as many principal components: 1 to the smaller of documents and dim."""
+    """Reduce the (documents, dim) means to their (documents, dimensions) principal components.
+
+    There are 1 to the smaller of documents and dim.
+    """
     matrix = np.asarray(means, np.float64)
     if not 1 <= dimensions <= min(matrix.shape):
         raise SettingError(f"dimensions is {dimensions}, expected 1 to {min(matrix.shape)}")

@@ -46,7 +46,7 @@ MAX_LINE = 1 << 26
 def submission_files(folder: Path, first: str, last: str) -> list[Path]:
     """Find files of submissions in a folder and the folders in it, in the order of their names.
 
-    Files of months before ``first``, such as ``2013-01``, are skipped.
+    Files of months before ``first`` or after ``last``, such as ``2013-01``, are skipped.
     """
     paths: list[Path] = []
     other_count = 0

@@ -137,7 +137,7 @@ def score_links(
 ) -> None:
     """Score the test documents with gold links with a trained model, as ``iconotext evaluate`` does, as Parquet.
 
-    The mean loss on them (``test_loss``) is measured, too, on ``prepared``: the corpus as the model was trained on it.
+    With ``prepared``, the corpus as the model was trained on it, their mean loss (``test_loss``) is measured, too.
     """
     from iconotext.corpus.convert import own_features
     from iconotext.corpus.store import read_corpus
