@@ -410,7 +410,7 @@ def refinement(
             "corpus": str(chosen.path),
             "split": chosen.split,
             "pairs": len(pairs.ids),
-            "images": len(pairs.pictures),
+            "images": len(pairs.images),
             "seed": settings.seed,
         }
         if as_json:
