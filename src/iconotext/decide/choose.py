@@ -159,7 +159,7 @@ def _links(
         paragraphs = np.minimum((same * combination.share.T[j]).sum(axis=1), 1.0).tolist()
     columns = (i, j, combination.score[i, j], combination.confidence[i, j])
     values = zip(*(column.tolist() for column in columns), contributions, paragraphs, strict=True)
-    links = [Link(*link, paragraph=paragraph) for *link, paragraph in values]
+    links = [Link(s, v, score, sure, by_kind, paragraph=block) for s, v, score, sure, by_kind, block in values]
     return sorted(links, key=lambda link: (-link.score, link.image, link.sentence))
 
 

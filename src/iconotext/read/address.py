@@ -143,7 +143,7 @@ def _path_part(address: str) -> str:
 def _on_site(path: str, document: Path, settings: ReadSettings, site: Path) -> Path | None:
     path = path.lstrip("/\\")
     folder = document.parent.resolve()
-    folders = (site,)
+    folders: tuple[Path, ...] = (site,)
     if settings.root is None and folder.is_relative_to(site):  # from the document's folder up to that of the site
         folders = (folder, *folder.parents)[: len(folder.parts) - len(site.parts) + 1]
     for parent in folders:

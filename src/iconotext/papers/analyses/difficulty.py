@@ -169,10 +169,11 @@ def explained_by_spread(
     def shares(counts: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.array([[r2(targets, features, counts) for targets in side] for side in sides]).transpose(1, 2, 0)
 
-    r2s = shares(np.ones((1, len(features))))[:, 0].mean(axis=0).tolist()
+    r2_before, r2_after = shares(np.ones((1, len(features))))[:, 0].mean(axis=0).tolist()
     first, second = drawn_anew(shares, *sides[0].shape, resamplings=resamplings, seed=seed).T
     of_first, of_second, gain = (as_interval(interval_ends(draws)) for draws in (first, second, second - first))
-    return Explained(*r2s, of_first, of_second, r2s[1] - r2s[0], gain, len(features), len(common))
+    difference = r2_after - r2_before
+    return Explained(r2_before, r2_after, of_first, of_second, difference, gain, len(features), len(common))
 
 
 def r2(target: NDArray[np.float64], features: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -139,7 +139,7 @@ def losses_grid(
     names = dict.fromkeys([*published, *rows])
     lines = [[name, *(cell for group in groups for cell in cells(name, *group))] for name in names]
     minus = "−L: minus the mean loss on the test documents, by their own negatives; higher is better."
-    columns = ["", *((head, name) for head in _heads(groups) for name in ("AUC", "−L"))]
+    columns: list[str | tuple[str, str]] = ["", *((head, name) for head in _heads(groups) for name in ("AUC", "−L"))]
     return Grid(title, columns, lines, [*notes, minus, *_loss_notes(losses)])
 
 

@@ -158,12 +158,12 @@ def mark_links(pages: Sequence[Page]) -> None:
             picture.image = replace(picture.image, sources=(f"page {page.number}, picture {number}",))
     for page in pages:
         for box, target_page, height in page.links:
-            picture = _target_picture(by_number.get(target_page), height)
-            if picture is None:
+            target = _target_picture(by_number.get(target_page), height)
+            if target is None:
                 continue
-            name = picture.image.sources[0].replace(", ", "-").replace(" ", "-")
-            if name not in picture.image.anchors:
-                picture.image = replace(picture.image, anchors=(*picture.image.anchors, name))
+            name = target.image.sources[0].replace(", ", "-").replace(" ", "-")
+            if name not in target.image.anchors:
+                target.image = replace(target.image, anchors=(*target.image.anchors, name))
             across = (line for line in page.lines if line.box[1] < (box[1] + box[3]) / 2 < line.box[3])
             for word in (word for line in across for word in line.words):
                 if box[0] - 1 < (word.left + word.right) / 2 < box[2] + 1:
