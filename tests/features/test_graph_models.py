@@ -203,7 +203,7 @@ def test_what_a_sentence_encoder_does_not_say_is_an_error(tmp_path):
     (folder / "1_Pooling").mkdir()
     for asked in ({"pooling_mode_mean_sqrt_len_tokens": True}, {"pooling_mode": "weightedmean"}, {}):
         (folder / "1_Pooling/config.json").write_text(json.dumps(asked))
-        with pytest.raises(FeatureError, match="asks for what is not known here"):
+        with pytest.raises(FeatureError, match="asks for an unknown pooling"):
             load_text_backbone(str(folder))
     (folder / "modules.json").write_text(json.dumps([{"type": "sentence_transformers.models.Dense"}]))
     with pytest.raises(FeatureError, match="has a layer Dense outside of its graph"):

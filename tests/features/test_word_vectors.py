@@ -74,7 +74,7 @@ def test_words_with_spaces_and_windows_line_ends(tmp_path):
     ("name", "data", "message"),
     [
         ("a.txt", b"dog 1 2\n", r"vectors of 2 numbers, not the 3 that are wanted \(text.word_dim"),
-        ("a.txt", b"dog 1 2 3\ncat 1 2\n", "line 2 has 2 numbers where 3 were"),
+        ("a.txt", b"dog 1 2 3\ncat 1 2\n", "line 2 has 2 numbers, the lines before 3"),
         ("a.txt", b"cat 1 2 3\ndog 1 x 3\n", "line 2: could not convert"),
         ("a.txt", b"dog 1 nan 3\n", "vector of 'dog' has a number that is not finite"),
         ("a.txt.gz", b"dog 1 2 3\n", "Not a gzipped file"),

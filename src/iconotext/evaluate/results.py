@@ -240,7 +240,7 @@ def read_results(path: Path, *, resamplings: int = RESAMPLINGS, seed: int = 0) -
     try:
         about = parse_json((table.schema.metadata or {}).get(_ABOUT, b"{}"))
     except ValueError as error:
-        raise CorpusError(f"{path}: not a results file: what it says of itself is {error}") from error
+        raise CorpusError(f"{path}: not a results file: its description is {error}") from error
     return Results(Evaluation(documents, resamplings, seed), about)
 
 

@@ -144,6 +144,7 @@ def _images_labelled(
     'Figure 3' means 3, 3a and 3b; 'Figure 3a' means 3a, or 3 if there is no 3a. If several different images carry the
     label, because each chapter counts from 1, the nearest is meant; without layout none is returned.
     """
+    # [:2] are family and number, without the part.
     same = [j for j, image_labels in enumerate(labels) if any(label[:2] == cited[:2] for label in image_labels)]
     if cited.part:
         exact = [j for j in same if cited in labels[j]]

@@ -102,7 +102,7 @@ class Pixels:
         deviation = _three(settings["image_std"]) if normalizes else np.ones(3, np.float32)
         scale = float(settings.get("rescale_factor", 1 / 255)) if settings.get("do_rescale", True) else 1.0
         if not np.isfinite([scale, *mean, *deviation]).all() or not deviation.all():
-            raise ValueError("a mean, deviation or factor that is none")
+            raise ValueError("a mean, deviation or factor is not finite, or a deviation is 0")
         resample = Resampling(settings.get("resample", Resampling.BICUBIC if is_clip else Resampling.BILINEAR))
         return cls(size, crop, resample, scale, mean, deviation)
 

@@ -274,7 +274,7 @@ def _pooling(model: GraphModel, prefix: str) -> str:
     modes = [mode for mode in _POOLINGS if settings.get("pooling_mode") == mode]
     modes += [_SWITCHES.get(key, key) for key, on in settings.items() if on is True and key.startswith("pooling_mode_")]
     if len(modes) != 1 or modes[0] not in _POOLINGS or (prefix and settings.get("include_prompt") is False):
-        raise model.error(f"{POOLING} asks for what is not known here ({', '.join(modes)}): use another model")
+        raise model.error(f"{POOLING} asks for an unknown pooling ({', '.join(modes)}): use another model")
     return modes[0]
 
 

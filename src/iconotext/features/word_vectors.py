@@ -177,7 +177,7 @@ def _text(lines: Iterable[bytes], dim: int, words: Container[str]) -> Iterator[E
             length = len(parts) - 1
             _check(length, dim)
         if len(parts) <= length:
-            raise ValueError(f"line {number} has {len(parts) - 1} numbers where {length} were")
+            raise ValueError(f"line {number} has {len(parts) - 1} numbers, the lines before {length}")
         word = b" ".join(parts[: len(parts) - length]).decode("utf-8", "replace")
         if word in words:
             try:

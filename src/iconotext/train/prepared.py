@@ -50,7 +50,7 @@ class ArrayWriter(AbstractContextManager["ArrayWriter"]):
     def append(self, rows: NDArray[Any]) -> None:
         """Append rows, (n, *row)."""
         if rows.shape[1:] != self.row:
-            raise ValueError(f"{self.path.name}: rows of shape {rows.shape[1:]} where {self.row} were")
+            raise ValueError(f"{self.path.name}: rows of shape {rows.shape[1:]}, expected {self.row}")
         with np.errstate(over="ignore"):  # the error below says more than NumPy's warning
             stored = np.ascontiguousarray(rows, self.dtype)
         if self.dtype.kind == "f" and not np.isfinite(stored).all():

@@ -161,8 +161,8 @@ def read_sampling(folder: Path) -> Curve:
     curve = read_log(folder, Sampling._fields)
     if any(math.isnan(share) for shares in curve.values.values() for share in shares):
         raise CorpusError(
-            f"{folder}: nothing was counted while it was trained: its training documents have no gold links, or it "
-            "samples pairs at random, or has them given"
+            f"{folder}: nothing was counted while it was trained: its training documents have no gold links, or their "
+            "pairs are drawn at random, or are the labelled ones"
         )
     return curve
 

@@ -83,7 +83,7 @@ IMAGE_SIDE = 320
 """Longer side of a picture on the page, in pixels."""
 
 _SHADES = 9
-_NUMBERS = 260  # heat maps with more cells show no numbers
+_NUMBERS, _NUMBER_COLUMNS = 260, 20  # heat maps with more cells, or more columns, show no numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,8 +231,9 @@ def _part(example: Example) -> dict[str, Any]:
     low, high = (float(scores.min()), float(scores.max())) if scores.size else (0.0, 0.0)
     gold, chosen = set(document.links or ()), {(edge.sentence, edge.image) for edge in edges}
     words = {word for sentence in document.sentences for word in words_of(sentence.text)}
-    mentioned = {name for names in example.concepts for name in names if words.issuperset(words_of(name))}
-    bridges = {word for name in mentioned for word in words_of(name)}
+    concepts = example.concepts or [()] * len(document.images)
+    mentioned = {name for names in concepts for name in names if words.issuperset(words_of(name))}
+    mentioned_words = {word for name in mentioned for word in words_of(name)}
     return {
         "title": readable(title(document)),
         "identifier": readable(document.id),
@@ -243,7 +244,7 @@ def _part(example: Example) -> dict[str, Any]:
             {
                 "number": i,
                 "text": readable(document.sentences[i].text),
-                "pieces": _text_parts(readable(document.sentences[i].text), bridges),
+                "pieces": _text_parts(readable(document.sentences[i].text), mentioned_words),
                 "linked": any(edge.sentence == i for edge in edges),
             }
             for i in sentences
@@ -252,7 +253,7 @@ def _part(example: Example) -> dict[str, Any]:
             {
                 "number": j,
                 "name": readable(document.images[j].source),
-                "concepts": [(readable(name), name in mentioned) for name in (example.concepts or [()] * (j + 1))[j]],
+                "concepts": [(readable(name), name in mentioned) for name in concepts[j]],
                 "alt": readable(document.images[j].alt or document.images[j].caption or f"Picture {j + 1}"),
                 "embedded": embedded[j],
                 "linked": any(edge.image == j for edge in edges),
@@ -268,7 +269,7 @@ def _part(example: Example) -> dict[str, Any]:
             for i, row in enumerate(scores.tolist())
         ],
         "columns": range(scores.shape[1]),
-        "numbers": scores.size <= _NUMBERS and scores.shape[1] <= 20,
+        "numbers": scores.size <= _NUMBERS and scores.shape[1] <= _NUMBER_COLUMNS,
         "low": low,
         "high": high,
     }

@@ -215,7 +215,7 @@ def find_studies(places: Sequence[Path]) -> dict[str, Path]:
             if missing:
                 raise StudyError(
                     f"{study}: {len(missing):,} of its {len(names):,} pictures are not there, such as "
-                    f"{image_of(missing[0], study)}: they must lie where they lay when the study was made, seen from it"
+                    f"{image_of(missing[0], study)}: seen from it, they must lie where they lay when it was made"
                 )
             # The name of the file may tell raters what is compared, and a number would change with what lies beside.
             study_of[hashlib.sha256(os.fsencode(study.resolve())).hexdigest()[:8]] = study
@@ -383,7 +383,7 @@ def vote(study: Path, number: int, rater: str, answer: str, *, now: float | None
         stored = connection.execute("SELECT answer FROM votes WHERE pair = ? AND rater = ?", key).fetchone()
         if stored[0] is not None:
             if stored[0] != answer:
-                raise StudyError(f"{rater} has judged pair {number} before: take that back first")
+                raise StudyError(f"{rater} has judged pair {number} before: take that answer back first")
             return
         connection.execute(
             "UPDATE votes SET answer = ?, answered = ? WHERE pair = ? AND rater = ?",
