@@ -296,6 +296,7 @@ class LinkPictures:
 
 
 def _write(picture: PictureItem, links: list[dict[str, Any]]) -> None:
+    """Write links into a picture, in place of those of an earlier call."""
     meta = picture.meta or PictureMeta()
     before = {ref for entry in meta.get_custom_part().get(LINKS_FIELD, ()) for ref in entry["refs"]}
     foreign = [ref for ref in picture.references if ref.cref not in before]

@@ -187,6 +187,7 @@ class PictureNodeParser(NodeParser):
 
 
 def _one_per_file(sources: Sequence[BaseNode]) -> list[BaseNode]:
+    """Return the first document of each file."""
     firsts: dict[Path, BaseNode] = {}
     for node in sources:
         firsts.setdefault(_file(node), node)

@@ -296,6 +296,7 @@ def format_of(path: Path) -> FormatName:
 
 
 def _no_corpus(folder: Path) -> str:
+    """Return what a folder is instead of a corpus, and what to name instead."""
     if (folder / "_manifests").is_dir():
         return (
             "made of shards by `iconotext scale`, without their texts; name the shards that it was made of. Figures of "

@@ -243,7 +243,7 @@ def decode_pages(file: Path | bytes, decoder: Decoder, count: int, max_pixels: i
         count = min(count, getattr(image, "n_frames", 1))
     for number in range(count):
         page = io.BytesIO()
-        # Opened anew, since decoding a page band by band leaves nothing to go on from.
+        # Opened anew for each page, since ``upright_rgb`` closes the image.
         with suppress(ImageError), _image_errors(), _open_image(file, max_pixels) as image:
             image.seek(number)
             _check_size(image.size, max_pixels)
@@ -361,7 +361,7 @@ _filters_before: warnings.catch_warnings[None] | None = None
 
 @contextmanager
 def pillow_silenced() -> Iterator[None]:
-    """Suppress Pillow's warnings; the serious ones become an ``ImageError``.
+    """Suppress Pillow's warnings while the block runs.
 
     ``warnings.catch_warnings`` changes the filters of the whole process, and images are decoded on several threads: the
     first thread sets the filter, the last one removes it.

@@ -127,7 +127,7 @@ def _partners(
     second = np.full(len(different), total, np.int64)  # the second hash that is equal
     repeats = numbers != number
     np.minimum.at(second, same_as[repeats], numbers[repeats])
-    twin = np.where(repeats, number, second[same_as])
+    twin = np.where(repeats, number, second[same_as])  # the first equal hash; for that one itself, the second
     partners: NDArray[np.int64] = np.minimum(nearest[same_as], twin)
     return partners
 

@@ -10,7 +10,7 @@ from iconotext.errors import SettingError
 
 ENGLISH = frozenset(("the of and to in is that for it with as was on are this be by you from have an not at").split())
 WORD = re.compile(r"[^\W\d_]+")
-SAMPLE = 2_000  # enough characters to detect the language
+SAMPLE = 2_000  # number of characters by which a language is detected
 ENOUGH = 120
 """With this many characters, some 20 words, the language is detected correctly in 96 to 100 % of cases; see results."""
 SURE = 0.9  # probability from which a language counts as detected
@@ -24,7 +24,7 @@ NUMBERED = (
 ).replace(" ", "|")
 """The same in other languages."""
 WORDS_TOO = "tabs?|ills?|arts?|exs?|nos?|pls?"
-"""The same for abbreviations that are English words, too; they must begin with a capital letter."""
+"""The same for abbreviations that are also English words; in English they must begin with a capital letter."""
 ABBREVIATED = re.compile(rf"(?<![^\W_])(?:{ENGLISH_NUMBERED}|{NUMBERED}|{WORDS_TOO}|[scčn])\.$", re.IGNORECASE)
 ABBREVIATED_ENGLISH = re.compile(rf"(?<![^\W_])(?:(?i:{ENGLISH_NUMBERED})|(?=[A-Z])(?i:{WORDS_TOO}))\.$")
 LONGEST_LABEL = 40
@@ -96,7 +96,8 @@ def split_sentences(text: str, language: str) -> Iterator[tuple[int, int]]:
         space = text.rfind(" ", start + 1, start + WINDOW)
         window = text[start : space if space > 0 else start + WINDOW]
         spans = _split(window, language)
-        cut_off = spans.pop()[0] if len(spans) > 1 else len(window)  # the last one may go on behind the window
+        # The last sentence may go on after the window, and begins the next one.
+        cut_off = spans.pop()[0] if len(spans) > 1 else len(window)
         yield from ((start + a, start + b) for a, b in spans)
         start += cut_off
     yield from ((start + a, start + b) for a, b in _split(text[start:], language))
@@ -135,7 +136,7 @@ def _labels_joined(text: str, spans: list[tuple[int, int]], language: str) -> li
     abbreviated = ABBREVIATED_ENGLISH if language == "en" else ABBREVIATED
     # The splitter may have taken the number of the label for the next sentence.
     number_apart = len(spans) > 1 and abbreviated.search(text[slice(*spans[0])])
-    captions = bool(spans) and is_label(text[spans[0][0] : spans[1 if number_apart else 0][1]])
+    begins_with_label = bool(spans) and is_label(text[spans[0][0] : spans[1 if number_apart else 0][1]])
     joined: list[tuple[int, int]] = []
     for start, end in spans:
         before = text[slice(*joined[-1])] if joined else ""
@@ -143,7 +144,7 @@ def _labels_joined(text: str, spans: list[tuple[int, int]], language: str) -> li
         continued = (
             (abbreviated.search(ending) and STARTS_WITH_NUMBER.match(following))
             or (following[:1].islower() and NUMBERED_END.search(ending))
-            or is_label(before if captions else following)
+            or is_label(before if begins_with_label else following)
         )
         if before and continued:
             joined[-1] = (joined[-1][0], end)

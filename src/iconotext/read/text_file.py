@@ -11,12 +11,12 @@ from iconotext.errors import DocumentError, ImageError
 from iconotext.read.address import MAX_LENGTH, SCHEME, inside
 from iconotext.read.settings import ReadSettings
 
-MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+BYTE_ORDER_MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 DECLARED = re.compile(
     rb"<(?:meta[^<>]{1,2000}?charset\s*+=\s*+[\"']?\s*+|\?xml[^<>]{1,200}?encoding\s*+=\s*+[\"'])([\w.:-]{1,40})",
     re.IGNORECASE,
 )
-_MARKED = frozenset(encoding for _, encoding in MARKS)
+_WITH_MARK = frozenset(encoding for _, encoding in BYTE_ORDER_MARKS)
 PAGE_ENCODINGS = re.compile(
     r"utf-(?:8|16|32)(?:-[bl]e)?|iso8859-\d+|ascii|cp\d+|koi8-[rtu]|mac-\w+|gb\w*|hz|big5\w*|ptcp154|tis-620"
     r"|euc_\w+|iso2022_\w+|shift_jis\w*|johab"
@@ -37,20 +37,20 @@ def decode_text(path: Path, *, html: bool = False) -> str:
 def decode_bytes(data: bytes, name: str, *, html: bool = False) -> str:
     """Decode bytes with the encoding of ``text_encoding``."""
     encoding = text_encoding(data, name, html=html)
-    return data.decode(encoding, errors="replace" if encoding in _MARKED else "strict")
+    return data.decode(encoding, errors="replace" if encoding in _WITH_MARK else "strict")
 
 
 def text_encoding(data: bytes, name: str, *, html: bool = False) -> str:
     """Return the encoding: of the byte order mark, else of the HTML declaration, else UTF-8, else a detected one."""
-    for mark, encoding in MARKS:
+    for mark, encoding in BYTE_ORDER_MARKS:
         if data.startswith(mark):
             return encoding
     encodings = ["utf-8"]
     if html and (declared := DECLARED.search(data[:4096])):
         with contextlib.suppress(LookupError):  # a name that is no encoding
-            name_ = codecs.lookup(declared[1].decode("ascii")).name
-            if PAGE_ENCODINGS.fullmatch(name_):
-                encodings.insert(0, name_)
+            declared_name = codecs.lookup(declared[1].decode("ascii")).name
+            if PAGE_ENCODINGS.fullmatch(declared_name):
+                encodings.insert(0, declared_name)
     for encoding in encodings:
         with contextlib.suppress(UnicodeError):
             data.decode(encoding)
@@ -70,7 +70,7 @@ MAX_BYTES = 16 * 2**20  # maximum size of all included files together, in bytes
 
 
 class Includes:
-    """The files that a document includes, each once, so that cycles end; from ``settings.root`` or its own folder.
+    """The files that a document includes, from ``settings.root`` or its own folder; each once, so that cycles end.
 
     Attributes:
         unread: Files that could not be included, with reasons, a line each.

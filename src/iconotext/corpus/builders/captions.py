@@ -305,7 +305,7 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
     format_ = None if settings.format == "auto" else settings.format
     captioned = caption_photos(build, settings.source, format_, settings.images)
     photos, read = usable_photos(build, captioned, verify=settings.verify)
-    _check_there(build, settings, photos, read)
+    _count_photos(build, settings, photos, read)
     members = _divided(photos, settings, shares)
     for split, numbers in members.items():
         build.report.count(f"photographs for {split}", len(numbers))
@@ -317,7 +317,8 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
     yield from documents_of(photos, watched, pools, settings)
 
 
-def _check_there(build: Build, settings: Settings, photos: Sequence[Photo], read: int) -> None:
+def _count_photos(build: Build, settings: Settings, photos: Sequence[Photo], read: int) -> None:
+    """Report the numbers of photographs; ``CorpusError`` if none of their pictures exists."""
     report = build.report
     missing = report.dropped[NO_IMAGE]
     if missing and not read:

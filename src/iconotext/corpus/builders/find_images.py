@@ -24,7 +24,10 @@ MISSING = "not found"
 
 
 class Check(NamedTuple):
-    """An image file for a worker, and the worker's result; ``key`` is None if the result is not to be stored."""
+    """An image file for a worker, and the result; ``stored`` says that it is of an earlier run.
+
+    ``key`` is None if the result is not to be stored.
+    """
 
     path: str | None
     key: int | None
@@ -32,7 +35,7 @@ class Check(NamedTuple):
     result: Any = None
 
 
-def known_checks(file: IO[bytes]) -> dict[int, Any]:
+def stored_checks(file: IO[bytes]) -> dict[int, Any]:
     """Return the results by key in a file that is open for reading and appending: a line ``[key, result]`` for each."""
     file.seek(0)
     results: dict[int, Any] = {}
@@ -60,7 +63,7 @@ def check_of(file: Path | None, stored: Mapping[int, Any]) -> Check:
 
 
 def look_at(look: Callable[[str | None], Any], check: Check) -> Check:
-    """Compute the result of a check if it is not known; runs in a worker."""
+    """Compute the result of a check, unless it is stored; runs in a worker."""
     return check if check.stored else check._replace(result=look(check.path))
 
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from iconotext.corpus.builders.fetched import fetch_images
-from iconotext.corpus.builders.find_images import check_of, known_checks, look_at
+from iconotext.corpus.builders.find_images import check_of, look_at, stored_checks
 from iconotext.corpus.row import SPLITS, Row, parse_row
 from iconotext.corpus.split import Shares, share_out
 from iconotext.corpus.stats import Counting
@@ -259,13 +259,13 @@ class Build:
         self, files: Iterable[Path | None], look: Callable[[str | None], Result], *, total: int = 0, label: str
     ) -> Iterator[Result]:
         """Yield the result of ``look`` for each image file, on all cores: JSON values, stored until the end."""
-        with (self.work / IMAGE_CHECKS).open("a+b") as memory:
-            earlier = known_checks(memory)
-            items = (check_of(file, earlier) for file in files)
+        with (self.work / IMAGE_CHECKS).open("a+b") as results:
+            stored = stored_checks(results)
+            items = (check_of(file, stored) for file in files)
             for check in self.mapped(items, partial(look_at, look), total=total, label=label):
                 if check.key is not None and not check.stored:
-                    memory.write(f"{dump_json([check.key, check.result])}\n".encode())
-                    memory.flush()
+                    results.write(f"{dump_json([check.key, check.result])}\n".encode())
+                    results.flush()
                 yield check.result
 
     def fetched(self, addresses: Iterable[str], folder: Path, interval: float) -> dict[str, str]:
@@ -339,7 +339,7 @@ def build_corpus(
         build = Build(output, work, workers or os.cpu_count() or 1, report, watcher, force)
         staged = work / f"finished{output.suffix}"
         try:
-            with build.opened, closing(_with_known_errors(documents(build, settings), work)) as rows:  # ends workers
+            with build.opened, closing(_with_output_errors(documents(build, settings), work)) as rows:  # ends workers
                 _write(rows, staged, build)
         except (CorpusError, DocumentError, SettingError) as error:
             raise type(error)(f"{error}{_most_dropped(report)}") from error
@@ -361,8 +361,8 @@ def _check(settings: BuilderSettings, output: Path, workers: int | None, *, forc
             raise CorpusError(f"{source}: no such file or folder")
 
 
-def _with_known_errors(documents: Iterator[Values], work: Path) -> Generator[Values, None, None]:
-    """Yield the documents; errors of the system about files become ``IconotextError``."""
+def _with_output_errors(documents: Iterator[Values], work: Path) -> Generator[Values, None, None]:
+    """Yield the documents; errors of the system about files become ``OutputError``."""
     try:
         yield from documents
     except OSError as error:
@@ -417,10 +417,10 @@ LOCK = "lock"  # an empty file in the folder, which is locked for a process unti
 
 @contextmanager
 def work_folder(output: Path) -> Iterator[Path]:
-    """Hold the folder of a build, for one process at a time.
+    """Lock the folder of a build, for one process at a time.
 
-    It is removed at the end. If the block was stopped, by a kill or a full disk, the results of image checks stay: an
-    error of the sources or settings would come again, so then nothing stays.
+    It is removed at the end. If the block is stopped, by a kill or a full disk, the results of image checks stay for
+    the next try; after an error of the sources or settings, which would come again, nothing stays.
     Raises ``OutputError`` if another process holds it, something else is in its place, or it cannot be written to.
     """
     folder = output.with_suffix(".building")

@@ -23,7 +23,7 @@ from iconotext.system.worker import CLOCK
 
 KINDS = {"figure": "Figure", "table": "Table", **dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6"), "")}
 """The elements to which references lead, and the names in these references; a heading is named by its text."""
-DROPPED = "dropped"  # tag of elements that are taken out together in the end: text behind each is then moved only once
+DROPPED = "dropped"  # tag of elements that are removed together in the end, so that the text after each moves only once
 CLOSING = tuple(".,;:!?)")
 MAX_TARGETS = 50  # maximum number of labels in one reference
 
@@ -97,8 +97,9 @@ def _own_alt(image: Element) -> None:
 
 
 def _label_to_figure(span: Element) -> None:
+    """Give a label of Typst, which pandoc puts into a paragraph of its own, to the figure before it."""
     paragraph = span.getparent()
-    # Without counting what is in the paragraph, which may hold thousands of labels.
+    # A paragraph may hold thousands of labels, so its elements are not counted for each of them.
     only = paragraph is not None and paragraph.tag == "p" and span.getprevious() is None and span.getnext() is None
     alone = only and not paragraph.text_content().strip()
     figure = paragraph.getprevious() if alone else None
@@ -128,7 +129,7 @@ def _to_labels(link: Element, kinds: dict[str, str], captions: dict[str, str], *
             other.tail = ", "
             link.addprevious(other)
             _show(other, target, kinds, number_only=number_only)
-        else:  # the author's own words, within a link to each
+        else:  # the author's own words, which become a link to each label
             other.text, link.text = link.text, None
             other.extend(list(link))
             link.append(other)
@@ -137,16 +138,18 @@ def _to_labels(link: Element, kinds: dict[str, str], captions: dict[str, str], *
 
 
 def _show(link: Element, label: str, kinds: dict[str, str], *, number_only: bool) -> None:
-    kind = KINDS.get(kinds.get(label, ""))
     link.text = link.text or label
-    if kind is not None:
-        link.set("data-shown", "%s" if kind and number_only else f"{kind} %s" if kind else "")
+    kind = KINDS.get(kinds.get(label, ""))
+    if kind == "":  # a heading
+        link.set("data-shown", "")
+    elif kind is not None:
+        link.set("data-shown", "%s" if number_only else f"{kind} %s")
 
 
 MAX_SECONDS = 50
-"""Limit in seconds of the processor. It is below the reader's own, so pandoc never outlives it."""
+"""Limit on pandoc's processor time, in seconds, below that of the reader, which pandoc must not outlive."""
 LEAST_SECONDS, BYTES_A_SECOND = 8, 15_000
-"""Seconds of the processor: ``LEAST_SECONDS`` + bytes of the document / ``BYTES_A_SECOND``, at most ``MAX_SECONDS``."""
+"""The limit for a document: ``LEAST_SECONDS`` + its bytes / ``BYTES_A_SECOND``, at most ``MAX_SECONDS``."""
 MAX_HEAP = 2**30  # maximum number of bytes of pandoc's memory
 MAX_HTML = 128 * 2**20  # maximum number of bytes of HTML that pandoc may make of a document
 MAX_LISTED = 5  # maximum number of omissions that are listed; only the number of the others is given
@@ -157,8 +160,8 @@ MESSAGE = re.compile(r"^\[(?:WARNING|INFO)\] ", re.MULTILINE)
 INCLUDE = re.compile(r"Could not load include file (.+?)(?: at (.+))?$")
 SKIPPED = re.compile(r"Skipped '(\\begin\{[^{}']{1,60}\})")
 PACKAGE = re.compile(r"\.(?:sty|cls)$")
-PR_SET_PDEATHSIG = 1  # of Linux
-HEAP_FULL, TOO_DEEP = 251, 2  # what the run-time system of Haskell ends with
+PR_SET_PDEATHSIG = 1  # a constant of Linux
+HEAP_FULL, TOO_DEEP = 251, 2  # exit statuses of Haskell's run-time system
 
 
 class RefusedError(DocumentError):
@@ -193,7 +196,7 @@ def to_html(
         folder: Where relative names in it start.
         includes: Files below the folder that it may take in, relative to it.
         media: Folder for the pictures inside the document; None leaves them where they are.
-        seconds: Of the processor, at most.
+        seconds: Maximum of the processor time.
 
     Returns:
         The page, and what is not in it, a line each.
@@ -202,11 +205,11 @@ def to_html(
     command: list[str] = [
         *(str(_program(format_)), "--sandbox", f"--from={format_}", "--to=html", "--standalone", "--wrap=none"),
         *("--verbose", "--syntax-highlighting=none", "--metadata=pagetitle:-", f"--data-dir={os.devnull}"),
-        *(f"--epub-embed-font={name}" for name in includes),  # what is named so is all that the sandbox lets it read
+        *(f"--epub-embed-font={name}" for name in includes),  # its sandbox reads no other files
         *([f"--extract-media={media}"] if media else []),
         *("+RTS", f"-M{MAX_HEAP}", "-RTS"),
     ]
-    most = min(LEAST_SECONDS + len(source) // BYTES_A_SECOND, seconds)
+    limit = min(LEAST_SECONDS + len(source) // BYTES_A_SECOND, seconds)
     try:
         process = subprocess.run(
             command,
@@ -215,16 +218,16 @@ def to_html(
             input=source,
             capture_output=True,
             timeout=CLOCK * MAX_SECONDS,
-            preexec_fn=_bounded(most) if os.name == "posix" else None,
+            preexec_fn=_bounded(limit) if os.name == "posix" else None,
         )
     except subprocess.TimeoutExpired as error:
-        raise _too_much(most) from error
+        raise _too_much(limit) from error
     except OSError as error:
         raise DocumentError(f"pandoc cannot be started: {error.strerror or error}") from error
     messages = MESSAGE.split(process.stderr.decode("utf-8", errors="replace"))
     if process.returncode != 0:
         if process.returncode < 0 or process.returncode in (HEAP_FULL, TOO_DEEP):
-            raise _too_much(most)
+            raise _too_much(limit)
         place, reason = REFUSED.match(messages[-1].replace("\n", " ")), _reason(messages[-1])
         line, column = map(int, place.groups()) if place else (0, 0)
         stopped = UNEXPECTED.search(messages[-1])
@@ -255,7 +258,7 @@ def _program(format_: str) -> Path:
 def _bounded(seconds: int) -> Callable[[], None]:
     """Return a function that limits pandoc's processor time, and on Linux ends it with the thread that waits for it.
 
-    This program may be killed, and then it can end nothing.
+    Linux must do that, since this process may be killed.
     """
     import ctypes
     import resource

@@ -150,6 +150,7 @@ def included_files(text: str, format_: str, document: Path, settings: ReadSettin
 ENDINGS = (".png", ".jpg", ".jpeg", ".svg", ".webp", ".gif", ".tif", ".tiff", ".pdf", ".eps")
 """Endings that LaTeX, and publishers of JATS, leave out of the names of pictures; the preferred one first."""
 
+# A place in a message of pandoc.
 PLACE = re.compile(r" \(?(?:at )?line (?P<line>\d+) column (?P<column>\d+)\)?")
 MAX_ATTEMPTS = 10
 """Maximum number of pandoc's tries with a LaTeX document; before each further try, a refused part is removed."""
@@ -157,10 +158,10 @@ MAX_LISTED = 20  # maximum number of repairs that are listed; only the number of
 
 
 def read_pandoc(format_: str, path: Path, settings: ReadSettings) -> list[Flow]:
-    """Read a document with pandoc, whose names of the formats are ours."""
+    """Read a document with pandoc, which has the same names for these formats."""
     text = decode_text(path, html=True)
     check_bounds(text, format_)
-    # What comes from the web takes in nothing of this machine.
+    # A document from the web includes nothing of this machine.
     includes = included_files(text, format_, path, settings) if path not in settings.origins else []
     changed = CHANGES[format_](text) if format_ in CHANGES else text
     source = changed.encode("utf-8", errors="replace")
@@ -178,7 +179,7 @@ read_mediawiki = partial(read_pandoc, "mediawiki")
 
 
 def read_rtf(path: Path, settings: ReadSettings) -> list[Flow]:
-    """Read RTF, which is ASCII by its definition, but for pictures as bytes; pandoc unpacks these into a folder."""
+    """Read RTF, which is ASCII but for pictures as bytes; pandoc unpacks these into a folder."""
     del settings  # nothing of it concerns RTF
     source = path.read_bytes().decode("latin-1").encode()
     with TemporaryDirectory(prefix="iconotext-") as folder:
@@ -188,8 +189,8 @@ def read_rtf(path: Path, settings: ReadSettings) -> list[Flow]:
 
 def read_latex(path: Path, settings: ReadSettings) -> list[Flow]:
     """Read LaTeX with pandoc: repair or remove parts that pandoc refuses, or in the end read without pandoc."""
-    taken_in = path not in settings.origins  # what comes from the web takes in nothing of this machine
-    source = join_files(decode_text(path, html=True), path, settings, take_in=taken_in)
+    take_in = path not in settings.origins  # a document from the web includes nothing of this machine
+    source = join_files(decode_text(path, html=True), path, settings, take_in=take_in)
     check_bounds(source.text, "latex")
     html, unread = _latex_html(source, path.parent.absolute())
     return [_flow(html, "latex", (*source.unread, *unread), folders=graphics_folders(source.text))]
@@ -198,7 +199,7 @@ def read_latex(path: Path, settings: ReadSettings) -> list[Flow]:
 def _latex_html(source: Source, folder: Path) -> tuple[str, list[str]]:
     """Return the HTML of a LaTeX document, and a line for each change or omission."""
     text, changes = source.text, list[str]()
-    # All attempts together have the time of one: a text that is refused again and again costs no more than another.
+    # All attempts together have the time of one, so that a text that is refused again and again costs no more.
     end = _work_of_pandoc() + convert.MAX_SECONDS
     for attempt in range(MAX_ATTEMPTS):
         whole = f"{LATEX_WORDS}\n{text}".encode("utf-8", errors="replace")
@@ -226,19 +227,20 @@ def _latex_html(source: Source, folder: Path) -> tuple[str, list[str]]:
 
 
 def _work_of_pandoc() -> float:
-    """Return the seconds of the processor that this process's programs took so far; 0 on Windows."""
+    """Return the processor time of the programs that this process has run so far; 0 on Windows."""
     times = os.times()
     return times.children_user + times.children_system
 
 
 def _place(source: Source, match: re.Match[str]) -> str:
     """Return a message of pandoc with the place in its file instead of the place in the joined text."""
-    file, number = source.at(int(match["line"]) - 1)  # before the text stands the line of ``LATEX_WORDS``
+    file, number = source.at(int(match["line"]) - 1)  # the line of ``LATEX_WORDS`` stands before the text
     place = f"{file} line {number}" if file else f"line {number} column {match['column']}"
     return match[0].replace(f"line {match['line']} column {match['column']}", place)
 
 
 def _first(changes: list[str]) -> list[str]:
+    """Return the first ``MAX_LISTED`` changes, and how many more there are."""
     more = [f"{len(changes) - MAX_LISTED} more places were repaired"] if len(changes) > MAX_LISTED else []
     return [*changes[:MAX_LISTED], *more]
 
@@ -265,4 +267,4 @@ def _image(image: FlowImage, media: Path | None, folders: tuple[str, ...]) -> Fl
     places = [folder + address for folder in ("", *folders)] if ":" not in address else [address]
     if "." not in address.rpartition("/")[2]:
         places += [place + ending for place in places for ending in ENDINGS]
-    return replace(image, sources=(address, *places[1:]))
+    return replace(image, sources=tuple(places))

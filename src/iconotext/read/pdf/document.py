@@ -132,7 +132,7 @@ def read_page(document: Handle, index: int, decoder: ImageDecoder) -> Page:
 
 
 def _links(document: Handle, page: Handle, transform: Transform) -> Iterator[tuple[Box, int, float]]:
-    """Yield the links to a height on a page; those to a whole page show no picture of it."""
+    """Yield the links to a height on a page; a link to a whole page does not say which picture is meant."""
     position, link = ctypes.c_int(0), raw.FPDF_LINK()
     for _ in range(MAX_OBJECTS):
         if not raw.FPDFLink_Enumerate(page, position, link):

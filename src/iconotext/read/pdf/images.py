@@ -15,9 +15,9 @@ import pypdfium2.raw as raw
 from iconotext.read.blocks import FlowImage
 from iconotext.read.pdf.lines import Box, Handle, Transform, bounding_box, composed, transformed_box
 
-MAX_OBJECTS = 50_000
-MAX_IMAGES = 200
-MAX_DEPTH = 8
+MAX_OBJECTS = 50_000  # maximum number of objects of a page that are looked at
+MAX_IMAGES = 200  # maximum number of images of a page; of more, the largest are taken
+MAX_DEPTH = 8  # maximum depth of forms within forms
 
 MAX_DRAWN = 25_000_000
 """Maximum number of pixels that an image, or strips of one, are drawn with; decoding keeps no more either."""

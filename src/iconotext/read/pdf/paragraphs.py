@@ -125,13 +125,13 @@ def begins(text: Text, line: Line, limits: Limits, pitch: float, *, table: bool)
     if abs(line.size - last.size) > 0.12 * max(line.size, last.size) or line.bold != last.bold:
         return True
     inner_step = text.lines[1].base - first.base if len(text.lines) > 1 else pitch * em
-    if step < 0.5 * em or step > 1.3 * max(inner_step, 0.9 * em):
+    if step < 0.5 * em or step > 1.3 * max(inner_step, 0.9 * em):  # beside or above it, or after a gap
         return True
     if BULLET.match(line.text):
         return True
     item = BULLET.match(first.text) or NUMBER.match(first.text)
     shift = line.box[0] - last.box[0]
-    if table:
+    if table:  # the lines of a cell are flush or centred
         return abs(shift) > em and not _centred(last, line)
     if NUMBER.match(line.text) and (abs(shift) > 0.5 * em or item) and abs(line.box[0] - first.box[0]) < em:
         return True
@@ -140,9 +140,9 @@ def begins(text: Text, line: Line, limits: Limits, pitch: float, *, table: bool)
     if _centred(last, line) and abs(shift) > 0.5 * em:
         return False
     if shift > 0.8 * em and not (item and len(text.lines) == 1) and not _from_right(last, line):
-        return True
+        return True  # indented, but not as the second line of an item is
     if shift < -0.8 * em and (item or len(text.lines) > 1) and not _from_right(last, line):
-        return True
+        return True  # further left, but not as the second line of a paragraph with an indented first line is
     if not ends_early(last, line, limits.right):
         return False
     if ends_early(last, line, limits.of(last)) and (SENTENCE_END.search(last.text) or opens(line.text)):

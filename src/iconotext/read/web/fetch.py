@@ -70,7 +70,7 @@ class Answer:
 
     status: int
     headers: Mapping[str, str]  # by name, ignoring case
-    body: bytes  # empty unless the status is 200, or the caller reads what is said of errors, too
+    body: bytes  # empty for another status than 200, unless ``request`` reads the body of errors, too
 
 
 def fetch(address: str) -> bytes:
@@ -148,7 +148,7 @@ def request(
         deadline: Time, by ``time.monotonic``, at which the connection is closed.
         max_bytes: Maximum size of the body.
         body: What is sent.
-        silence: Most seconds between two bytes of the answer.
+        silence: Maximum number of seconds between two bytes of the answer.
         errors: Whether the body of an answer with another status than 200 is read, too.
 
     Raises:
@@ -185,7 +185,7 @@ def request(
             finally:
                 answer.close()
     except (urllib3.exceptions.HTTPError, OSError, UnicodeError, ValueError) as error:
-        _left(deadline)  # closing the connection at the deadline causes many kinds of errors
+        _left(deadline)  # raises the right error, since closing the connection at the deadline causes many kinds
         raise UnreachableError(f"not fetched from {host}: {type(error).__name__}") from error
 
 
@@ -208,11 +208,11 @@ def _cut_off_at(deadline: float, pool: urllib3.HTTPConnectionPool) -> Iterator[N
     A time limit for every read does not stop an answer that sends one byte every nine seconds.
     """
     connections: list[Any] = []
-    sockets: list[socket.socket] = []  # a connection lets go of its own before the body was read
-    kind = pool.ConnectionCls
+    sockets: list[socket.socket] = []  # a connection forgets its socket before the body is read
+    connection_class = pool.ConnectionCls
 
-    def remembered(*arguments: Any, **options: Any) -> Any:
-        connection: Any = kind(*arguments, **options)
+    def noted(*arguments: Any, **options: Any) -> Any:
+        connection: Any = connection_class(*arguments, **options)
         connect = connection.connect
 
         def connected() -> None:
@@ -228,7 +228,7 @@ def _cut_off_at(deadline: float, pool: urllib3.HTTPConnectionPool) -> Iterator[N
             with contextlib.suppress(OSError, AttributeError):  # not connected yet, or no longer
                 sock.shutdown(socket.SHUT_RDWR)
 
-    pool.ConnectionCls = remembered  # type: ignore[assignment]  # urllib3 wants a class, and only calls it
+    pool.ConnectionCls = noted  # type: ignore[assignment]  # urllib3 wants a class, and only calls it
     timer = threading.Timer(_left(deadline), cut)
     timer.daemon = True
     timer.start()
@@ -245,11 +245,12 @@ def _limited(chunks: Iterable[bytes], deadline: float, max_bytes: int) -> bytes:
         if len(body) > max_bytes:
             raise ImageError(f"not fetched: larger than {max_bytes / 2**20:g} MiB")
         _left(deadline)
-    _left(deadline)  # a body of unknown length looks complete when it is cut off
+    _left(deadline)  # raises, since a body of unknown length looks complete when the connection is closed
     return bytes(body)
 
 
 def _left(deadline: float) -> float:
+    """Return the seconds until a deadline; ``UnreachableError`` if it has passed."""
     left = deadline - time.monotonic()
     if left <= 0:
         raise UnreachableError("not fetched: took longer than allowed")

@@ -90,7 +90,7 @@ def _on_the_web(image: FlowImage, origin: Origin) -> FlowImage:
         return image
     sources = []
     for source in image.sources:
-        with contextlib.suppress(ValueError):  # no address
+        with contextlib.suppress(ValueError):  # not a valid address
             whole = source if source[:5].lower() == "data:" else urljoin(origin.base, source.strip())
             if whole[:5].lower() == "data:" or ADDRESS.match(whole):
                 sources.append(whole)
@@ -102,7 +102,7 @@ def _on_the_web(image: FlowImage, origin: Origin) -> FlowImage:
 def _html(body: bytes, parameters: str, address: str) -> tuple[bytes, str]:
     """Return a page with the encoding that its server declared, if any, and the base of its relative addresses."""
     declared = re.search(r"charset\s*=\s*[\"']?([\w.:-]{1,40})", parameters, re.IGNORECASE)
-    if declared and not body.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):  # before the page's own
+    if declared and not body.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):  # byte order marks count more
         body = f'<meta charset="{declared[1]}">'.encode() + body
     base = BASE.search(body[: 2**16].decode("utf-8", "replace"))
     href = next(filter(None, base.groups()), "") if base else ""

@@ -108,17 +108,17 @@ def persistent(
         UnreachableError: There was no answer to the last request.
         ImageError: The first request that is refused.
     """
-    for left in reversed(range(max(politeness.tries, 1))):
+    for tries_left in reversed(range(max(politeness.tries, 1))):
         pace.wait(host, interval)
         pause = delay = 2 * delay
         try:
             answer = ask()
         except UnreachableError:
-            if not left:
+            if not tries_left:
                 raise
         else:
             pause = _seconds_to_wait(answer) or delay
-            if answer.status not in BUSY or not left or pause > politeness.patience:
+            if answer.status not in BUSY or not tries_left or pause > politeness.patience:
                 return answer
         pace.rest(host, pause)
     raise AssertionError("the last try returns or raises")
@@ -211,7 +211,7 @@ class PoliteFetcher:
 
     def _read_rules(self, address: str) -> Protego:
         for _ in range(MAX_REDIRECTS + 1):
-            # Only the beginning is read, but all of it may be sent: a long file must not disable its rules.
+            # The file may be much longer than the part that counts: its rules must not be lost by that.
             answer = self._request(address, 0.0, max_bytes=MAX_BYTES, accept="text/plain,*/*;q=0.5")
             if answer.status in MOVED:
                 address = redirected(address, answer)
