@@ -28,7 +28,7 @@ from iconotext.read.archive import open_archive
 from iconotext.read.blocks import Flow, FlowImage
 from iconotext.read.format import FORMATS, file_format
 from iconotext.read.office import WRITTEN_BY_WORD
-from iconotext.read.text_file import MARKS, text_encoding
+from iconotext.read.text_file import BYTE_ORDER_MARKS, text_encoding
 from iconotext.system.files import open_atomic
 
 WRITABLE = ("markdown", "html", "docx", "epub")
@@ -364,7 +364,7 @@ def _parts(copy: Path, data: bytes, format_: str, settings: ReadSettings, over: 
 def _part(name: str, data: bytes, format_: str, over: bool) -> Part | None:
     """Return a text with its gaps; None if decoding and encoding would change its bytes."""
     encoding = text_encoding(data, name, html=format_ != "markdown")
-    mark = next((mark for mark, marked in MARKS if marked == encoding and data.startswith(mark)), b"")
+    mark = next((mark for mark, marked in BYTE_ORDER_MARKS if marked == encoding and data.startswith(mark)), b"")
     codec = {"utf-8-sig": "utf-8", "utf-16": "utf-16-be" if mark == b"\xfe\xff" else "utf-16-le"}.get(
         encoding, encoding
     )
