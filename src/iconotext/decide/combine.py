@@ -228,8 +228,8 @@ def _fitted(
             np.copyto(odds[kind], _weighed(cells, evidence, kind, entry), where=chosen[cells.image])
         if "caption" in kinds and any(silent):
             without_caption = subset_name([kind for kind in kinds if kind != "caption"])
-            alone = np.log(cells.sentences * NOWHERE)[cells.of_image]
-            even = entry.null - (coefficients[without_caption].null if without_caption else alone[cells.image])
+            assumed = np.log(cells.sentences * NOWHERE)[cells.of_image]
+            even = entry.null - (coefficients[without_caption].null if without_caption else assumed[cells.image])
             np.copyto(
                 odds["caption"],
                 _mixed(odds["caption"], np.array(silent)[cells.of_image][cells.image], even),
@@ -327,7 +327,7 @@ def silent_share(matches: NDArray[np.float64], decoys: NDArray[np.float64]) -> f
     A caption that says nothing matches its own document as well as a decoy, a caption of another document. So half of
     such captions match worse than the median decoy, and hardly any other caption does (Storey 2002, A direct approach
     to false discovery rates, with the tail at 1/2). The share that follows is doubled, since a caption may match the
-    document and yet none of its sentences, and drawn to 0 with the weight of ``PRIOR_CAPTIONS`` captions.
+    document and yet none of its sentences, and shrunk towards 0 with the weight of ``PRIOR_CAPTIONS`` captions.
 
     Args:
         matches: (n,) ``caption_matches`` of the captions with their documents; nan is left out.

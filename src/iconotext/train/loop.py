@@ -285,8 +285,8 @@ def _epoch(training: Training) -> tuple[Row, float, float]:
     """
     recipe, prepared, progress, processes = training.recipe, training.prepared, training.progress, training.processes
     epoch, device = progress.epoch, processes.device
-    before = time.perf_counter() - progress.seconds  # the start of the epoch, as if there had been no interruptions
-    steps, rate = _steps(training, before)
+    began = time.perf_counter() - progress.seconds  # as if there had been no interruptions
+    steps, rate = _steps(training, began)
     validated, chosen_by = _validated(training)
     loss = validated["validation_loss"]
     if loss is None or not math.isfinite(loss):
@@ -299,13 +299,13 @@ def _epoch(training: Training) -> tuple[Row, float, float]:
         **validated,
         "no_gradient": processes.broadcast(progress.no_gradient / progress.step),
         **(sampling(training.model, prepared, recipe, device) if training.main else Sampling())._asdict(),
-        "seconds": time.perf_counter() - before,
+        "seconds": time.perf_counter() - began,
     }
     return row, loss, chosen_by
 
 
-def _steps(training: Training, before: float) -> tuple[int, float]:
-    """Do the remaining steps of an epoch, and return its total number of steps and the last learning rate."""
+def _steps(training: Training, began: float) -> tuple[int, float]:
+    """Do the remaining steps of an epoch that ``began`` then; return its number of steps and the last learning rate."""
     recipe, progress, processes = training.trained_by, training.progress, training.processes
     epoch = progress.epoch
     loader = BatchLoader(training.prepared, recipe, ranks=processes.world_size)
@@ -327,7 +327,7 @@ def _steps(training: Training, before: float) -> tuple[int, float]:
         if training.watcher:
             training.watcher.step(epoch + 1, step + 1, steps, loss / len(losses))
         if training.main and time.perf_counter() - saved >= SAVE_EVERY:
-            progress.seconds = time.perf_counter() - before
+            progress.seconds = time.perf_counter() - began
             training.save_checkpoint()
             saved = time.perf_counter()
     return steps, rate(steps - 1)

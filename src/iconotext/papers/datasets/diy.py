@@ -252,34 +252,34 @@ class Settings(FetchSettings, DataSetSettings):
     """
 
     subreddit: str = Field("DIY", pattern=r"^\w+$")
-    """As Reddit writes it."""
+    """Name of the subreddit, as Reddit writes it."""
 
     first: str = Field("2013-01", pattern=MONTH)
-    """The first month."""
+    """The first month of posts."""
 
     last: str = Field("2018-10", pattern=MONTH)
-    """The last month."""
+    """The last month of posts."""
 
     min_score: int = 25
-    """Score of a post."""
+    """Lowest score of a post."""
 
     distance: int = Field(3, ge=0, le=15)
-    """Bits of 64 in which the perceptual hashes of two pictures may differ that look the same."""
+    """Two pictures look the same if their perceptual hashes differ in at most so many of 64 bits."""
 
     min_captions: int = Field(2, ge=1)
-    """Captions of at least --min-tokens that a document must have."""
+    """Number of captions of at least --min-tokens that a document must have."""
 
     min_tokens: int = Field(5, ge=1)
     """Tokens (parts between white space) of such a caption."""
 
     min_images: int = Field(2, ge=1)
-    """Valid images of a document."""
+    """Least number of valid images of a document."""
 
     max_images: int = Field(40, ge=1)
-    """Valid images of a document."""
+    """Largest number of valid images of a document."""
 
     max_captions: int = Field(40, ge=1)
-    """Captions of a document."""
+    """Largest number of captions of a document."""
 
     validation: float = Field(HELD_OUT, ge=0, lt=1)
     """Share of the documents for validation."""
@@ -462,11 +462,10 @@ def _look_at_images(build: Build, albums: Albums, folders: ImageFolders, problem
 def _documents(build: Build, albums: Albums, folders: ImageFolders, settings: Settings) -> Iterator[Values]:
     """The albums that pass the rules, as documents without splits."""
     report = build.report
-    least, few, tokens = settings.min_captions, settings.min_images, settings.min_tokens
     rules = (
         "a picture that looks like another",
-        f"fewer than {least} captions of {tokens} tokens",
-        f"fewer than {few} images",
+        f"fewer than {settings.min_captions} captions of {settings.min_tokens} tokens",
+        f"fewer than {settings.min_images} images",
         f"more than {settings.max_images} images or {settings.max_captions} captions",
     )
     left = dict.fromkeys(rules, 0)
@@ -478,8 +477,8 @@ def _documents(build: Build, albums: Albums, folders: ImageFolders, settings: Se
         twin = next((number for number in images if alike[number] >= 0), None)
         broken = (
             twin is not None,
-            sum(len(caption.split()) >= tokens for _, caption in captions) < least,
-            len(images) < few,
+            sum(len(caption.split()) >= settings.min_tokens for _, caption in captions) < settings.min_captions,
+            len(images) < settings.min_images,
             len(images) > settings.max_images or len(captions) > settings.max_captions,
         )
         for rule, breaks in zip(rules, broken, strict=True):
@@ -498,7 +497,7 @@ def _documents(build: Build, albums: Albums, folders: ImageFolders, settings: Se
 
 
 def _twins(albums: Albums, alike: NDArray[np.int64]) -> dict[int, str]:
-    """Return for each such picture name and album of the first picture of an album that looks like it."""
+    """Return name and album, by number, of the pictures that the first lookalike of each album looks like."""
     firsts = (next((int(alike[i]) for i in album.numbers if alike[i] >= 0), None) for album in albums)
     distinct = {number for number in firsts if number is not None}
     return {i: f"{album.name(i)} of {album.id}" for album in albums for i in album.numbers if i in distinct}

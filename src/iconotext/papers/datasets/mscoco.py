@@ -59,7 +59,7 @@ class Settings(DocumentShape, DataSetSettings):
     since they give the paper's number of documents, else all that are found."""
 
     verify: bool = True
-    """Read each image to its end to see whether it can be; else it only has to be there."""
+    """Check that each image can be read to its end; else it only has to be there."""
 
     seed: int = 0
     """Seed of the random choices."""
@@ -109,7 +109,7 @@ def annotation_files(source: Path) -> list[Path]:
 
 
 def _only(build: Build, settings: Settings, files: Sequence[Path], annotations: Annotations) -> int | None:
-    """Return the number of the file whose images are used, None for all; and a note with the reason."""
+    """Return the number of the file whose images are used, None for all; the report notes the reason."""
     note = build.report.note
     has_2014 = files[0].name == TRAIN_2014
     if settings.photographs == "train2014":

@@ -353,7 +353,7 @@ class StressSettings(StorySettings):
     """
 
     distractors: int = Field(45, ge=0)
-    """Captions of other photographs."""
+    """Number of captions of other photographs that a document gets."""
 
     seed: int = 0
     """Seed of the random choices."""

@@ -200,13 +200,13 @@ class Settings(DataSetSettings):
     """
 
     max_sentences: int = Field(100, ge=1)
-    """Sentences that are kept, from the beginning."""
+    """Number of sentences from the beginning that a document gets at most."""
 
     min_sentences: int = Field(10, ge=1)
-    """Sentences of a document."""
+    """Least number of sentences of a document."""
 
     min_images: int = Field(3, ge=1)
-    """Valid images of a document."""
+    """Least number of valid images of a document."""
 
     validation: float = Field(1 / 16, ge=0, lt=1)
     """Share of the documents for validation."""

@@ -187,11 +187,11 @@ class Arrays:
     def __init__(self, rows: Sequence[Row], corpora: Callable[[Row], Path], folder: Path, report: Report) -> None:
         """Find out which rows can share, by the corpora that they are trained on."""
         self._corpora, self._folder, self._report = corpora, folder, report
-        recipes = {row.key: (row.recipe, corpora(row)) for row in rows if row.recipe is not None}
-        self._first_seeds = {key: recipe for key, (recipe, _) in recipes.items()}
-        keys = {row: prepared_key(recipe, [corpus]) for row, (recipe, corpus) in recipes.items()}
-        self.keys = list(dict.fromkeys(keys[row.key] for row in rows if row.key in keys and not row.extra))
-        self._folders = {row: folder / self._name(key) for row, key in keys.items()}
+        self._first_seeds = {row.key: row.recipe for row in rows if row.recipe is not None}
+        trained = [row for row in rows if row.key in self._first_seeds]
+        key_of = {row.key: prepared_key(self._first_seeds[row.key], [corpora(row)]) for row in trained}
+        self.keys = list(dict.fromkeys(key_of[row.key] for row in trained if not row.extra))
+        self._folders = {name: folder / self._name(key) for name, key in key_of.items()}
 
     def _name(self, key: str) -> str:
         if key not in self.keys:  # of a row that may come later: the folders of the others stay where they are
@@ -287,7 +287,7 @@ def reproduce(
     state = _state(published, corpus, overrides, dataset, source)
     with gone_if_refused(folder, STATE):
         check_state(folder, state)
-        # A named row comes first: the corpus may lack what the others read.
+        # A named row comes first: the corpus may lack the features that the others read.
         at_first = [*requested, *rows] if only else rows
         first = next(run for row in at_first if not row.transferred for run in runs_of(row, 1))
         arrays = Arrays(rows, lambda row: _trained_on(row, corpus, source), folder, report)
