@@ -193,7 +193,7 @@ def test_bombs_are_refused_by_their_header(size):
 
 
 def test_huge_files_are_refused_before_they_are_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(images, "_digest", lambda file: pytest.fail("read"))
+    monkeypatch.setattr(images, "content_digest", lambda file: pytest.fail("read"))
     files = [tmp_path / "a.png", tmp_path / "b.png"]
     for file in files:
         file.write_bytes(encoded(photo()))
@@ -364,7 +364,7 @@ def test_a_file_that_is_named_often_is_read_once(picture, monkeypatch):
         shorter = min(files, key=lambda file: file.stat().st_size)
         shorter.write_bytes(shorter.read_bytes() + b"\0")
     digests: dict[tuple[Path, int], bytes] = {}
-    monkeypatch.setattr(images, "_digest", lambda file: digests.setdefault((file, len(digests)), file.name.encode()))
+    monkeypatch.setattr(images, "content_digest", lambda file: digests.setdefault((file, len(digests)), file.name.encode()))
     found = inspect([Image("x", files[number % 2]) for number in range(50)])
     assert sorted(file for file, _ in digests) == sorted(files)
     assert [image.problem for image in found[:3]] == [None, None, "the same picture as x"]
@@ -376,7 +376,7 @@ def test_a_file_is_looked_at_once_whatever_it_is_called(tmp_path, monkeypatch):
     (tmp_path / "c").mkdir()
     looked: dict[tuple[Path, int], str] = {}
     monkeypatch.setattr(images, "image_decoder", lambda file: looked.setdefault((file, len(looked)), "plain"))
-    monkeypatch.setattr(images, "_digest", lambda file: pytest.fail("nothing to compare it with"))
+    monkeypatch.setattr(images, "content_digest", lambda file: pytest.fail("nothing to compare it with"))
     names = ["a.png", "a.png", "c/../a.png", "b.png"] * 6
     found = inspect([Image(name, tmp_path / name) for name in names])
     assert list(looked) == [(tmp_path / "a.png", 0)]

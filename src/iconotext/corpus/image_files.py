@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from iconotext.corpus.formats.webdataset import LARGEST, Tar
 from iconotext.errors import CorpusError
 from iconotext.features.feature_table import ROWS_FILE, read_rows
+from iconotext.system.files import content_digest
 from iconotext.system.object_store import joined, read_bytes
 from iconotext.types import Image, Member
 
@@ -213,7 +213,7 @@ class ImageKeys:
     def of(self, image: Image) -> bytes:
         """Return the key of an image; without a readable file, it depends on the document's name for the image."""
         if isinstance(image.file, bytes):
-            return hashlib.sha256(image.file).digest()
+            return content_digest(image.file)
         source = f"source {image.source}".encode("utf-8", "surrogatepass")
         if image.file is None:
             return source
@@ -225,7 +225,6 @@ class ImageKeys:
 def content_key(file: Path) -> bytes | None:
     """Return a digest of the bytes of a file; None if it cannot be read."""
     try:
-        with file.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").digest()
+        return content_digest(file)
     except OSError:
         return None

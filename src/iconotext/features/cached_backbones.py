@@ -17,6 +17,7 @@ from iconotext.features.backbone import ImageBackbone, ImageFeatures, Picture, R
 from iconotext.features.cache import FeatureCache
 from iconotext.features.ocr import LineReader
 from iconotext.features.regions import Regions, RegionSource
+from iconotext.system.files import content_digest
 from iconotext.types import TextLine
 
 if TYPE_CHECKING:
@@ -180,10 +181,7 @@ def _text_digest(text: str) -> bytes:
 
 
 def _digest(file: Picture) -> bytes | None:
-    if isinstance(file, bytes):
-        return hashlib.sha256(file).digest()
     try:
-        with file.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").digest()
+        return content_digest(file)
     except (OSError, ValueError):  # the backbone reports the reason
         return None

@@ -6,7 +6,6 @@ beside the snapshots of the model; ``cached_folder`` takes that commit from then
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sys
 from collections.abc import Collection, Mapping
@@ -27,7 +26,7 @@ from iconotext.features.graph_files import (
     reads_graphs,
     with_data,
 )
-from iconotext.system.files import write_text
+from iconotext.system.files import content_digest, write_text
 from iconotext.system.strict_json import parse_json
 
 PATIENCE = 10.0
@@ -142,7 +141,7 @@ def fetch(name: str, precision: str = "", revision: str | None = None) -> Path |
         ) from error
     files = dict(lock.files) if lock and lock.revision == commit else {}
     for file, digest in stated.items():
-        actual = file_digest(folder / file).hex()
+        actual = content_digest(folder / file).hex()
         if actual != (digest or actual) or actual != files.get(file, actual):
             raise FeatureError(f"{folder / file}: is not what the hub states: remove {place} and fetch the model again")
         files[file] = actual
@@ -232,14 +231,8 @@ def _is_whole(folder: Path, precision: str) -> bool:
 @cache  # once, though a model is loaded by parts
 def _check_files(folder: Path, files: tuple[tuple[str, str], ...]) -> None:
     for file, noted in files:
-        if not (folder / file).is_file() or file_digest(folder / file).hex() != noted:
+        if not (folder / file).is_file() or content_digest(folder / file).hex() != noted:
             raise FeatureError(
                 f"{folder / file}: is missing or has changed since it was fetched: remove {folder.parents[1]} and "
                 "fetch the model again"
             )
-
-
-def file_digest(path: Path) -> bytes:
-    """Compute the SHA-256 of a file, in about a second per GB."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").digest()

@@ -17,7 +17,8 @@ from typing import Literal
 
 from iconotext.errors import FeatureError
 from iconotext.features.graph_files import files_in, reads_graphs
-from iconotext.features.hub_files import cached_folder, fetch, file_digest
+from iconotext.features.hub_files import cached_folder, fetch
+from iconotext.system.files import content_digest
 from iconotext.system.strict_json import parse_json
 
 WEIGHTS_AND_SETTINGS = (
@@ -39,7 +40,7 @@ def shipped_folder(name: str = "default") -> Path:
 
 def digest_of(*files: Path) -> bytes:
     """Compute a digest of the contents of files, in about a second per GB."""
-    return hashlib.sha256(b"".join(map(file_digest, files))).digest()
+    return hashlib.sha256(b"".join(map(content_digest, files))).digest()
 
 
 def folder_name(folder: Path, files: Iterable[Path] = ()) -> str:
@@ -52,7 +53,7 @@ def folder_name(folder: Path, files: Iterable[Path] = ()) -> str:
     """
     digest = hashlib.sha256()
     for file in sorted({*files, *(file for pattern in WEIGHTS_AND_SETTINGS for file in folder.glob(pattern))}):
-        digest.update(file.relative_to(folder).as_posix().encode() + file_digest(file))
+        digest.update(file.relative_to(folder).as_posix().encode() + content_digest(file))
     return f"{folder.resolve().name}@{digest.hexdigest()[:16]}"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -25,6 +24,7 @@ from iconotext.images.file import (
     image_decoder,
     image_size,
 )
+from iconotext.system.files import content_digest
 from iconotext.system.worker import LimitError, run_isolated
 from iconotext.types import Image
 
@@ -270,7 +270,8 @@ def _copies_of_one_name(
     for place, i in enumerate(by_size):
         for j in by_size[:place] if min(sizes[i]) <= largest_side else ():
             is_original = j not in copy_of and _same_shape(sizes[i], sizes[j])
-            if is_original and _alike(areas(files[i]), areas(files[j])) and _digest(files[i]) != _digest(files[j]):
+            alike = is_original and _alike(areas(files[i]), areas(files[j]))
+            if alike and content_digest(files[i]) != content_digest(files[j]):
                 copy_of[i] = j
                 break
     return copy_of
@@ -352,7 +353,7 @@ def _repeats(files: dict[int, Path | bytes]) -> dict[int, int]:
     sizes = {file: encoded_size(file) for file in distinct}
     shared = Counter(sizes.values())
     # A file of a size that no other has repeats none, and need not be read.
-    content = {file: _digest(file) if shared[size] > 1 else file for file, size in sizes.items()}
+    content = {file: content_digest(file) if shared[size] > 1 else file for file, size in sizes.items()}
     first: dict[Path | bytes, int] = {}
     repeats = {}
     for i, file in files.items():
@@ -360,13 +361,6 @@ def _repeats(files: dict[int, Path | bytes]) -> dict[int, int]:
         if earlier != i:
             repeats[i] = earlier
     return repeats
-
-
-def _digest(file: Path | bytes) -> bytes:
-    if isinstance(file, bytes):
-        return hashlib.sha256(file).digest()
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").digest()
 
 
 def _bounded(decoder: Decoder, function: Callable[..., Result], file: Path | bytes, *arguments: Any) -> Result:

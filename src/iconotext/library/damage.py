@@ -7,13 +7,12 @@ and ``check_sums`` compares them.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from pathlib import Path
 
 from iconotext.errors import LibraryError
 from iconotext.library.settings import SETTINGS
-from iconotext.system.files import write_bytes
+from iconotext.system.files import content_digest, write_bytes
 from iconotext.system.strict_json import parse_json
 
 TABLE = "pictures"
@@ -38,7 +37,7 @@ def note_sums(path: Path, *, went_back: bool = False) -> None:
     for file in sorted(place for place in table.rglob("*") if place.is_file() and place.name != HINT):
         name, size = file.relative_to(table).as_posix(), file.stat().st_size
         unchanged = name in noted and not (went_back and noted[name][0] != size)
-        now[name] = noted[name] if unchanged else [size, _digest(file)]
+        now[name] = noted[name] if unchanged else [size, content_digest(file).hex()]
     if now != noted:
         lines = ",\n".join(f'"{name}": [{size}, "{digest}"]' for name, (size, digest) in now.items())
         write_bytes(path / SUMS, f"{{\n{lines}\n}}\n".encode(), force=True)
@@ -53,7 +52,9 @@ def check_sums(path: Path, *, whole: bool = False) -> None:
     for name, (size, digest) in _stored_digests(path).items():
         file = path / f"{TABLE}.lance" / name
         try:
-            same = file.stat().st_size == size and (not (whole or size <= SMALL) or _digest(file) == digest)
+            same = file.stat().st_size == size and (
+                not (whole or size <= SMALL) or content_digest(file).hex() == digest
+            )
         except FileNotFoundError:
             continue
         except OSError as error:
@@ -81,8 +82,3 @@ def _stored_digests(path: Path) -> dict[str, list[int | str]]:
         return {}
     entries = sums.items() if isinstance(sums, dict) else ()
     return {name: entry for name, entry in entries if isinstance(entry, list) and len(entry) == 2 and ".." not in name}
-
-
-def _digest(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -5,7 +5,6 @@ Begin with ``find_files``; ``file_state`` and ``digest_of`` show whether a file 
 
 from __future__ import annotations
 
-import hashlib
 import io
 import os
 from collections import Counter
@@ -23,6 +22,7 @@ from iconotext.errors import CorpusError, OutputError
 from iconotext.images.file import IMAGE_FORMATS, RAW, READERS, pillow_silenced
 from iconotext.read import ReadSettings, find_documents, formats_by_suffix
 from iconotext.read.find import is_excluded
+from iconotext.system.files import content_digest
 from iconotext.system.object_store import address_of, is_remote
 
 IMAGES = RAW | {suffix for row in IMAGE_FORMATS if row.decoder != "svg" for suffix in row.suffixes}
@@ -128,10 +128,7 @@ def file_state(path: Path) -> str | None:
 
 def digest_of(image: Path | bytes) -> str:
     """Return the digest of a picture's content, 32 hexadecimal digits; ``OSError`` if the file cannot be read."""
-    if isinstance(image, bytes):
-        return hashlib.sha256(image).hexdigest()[:32]
-    with image.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()[:32]
+    return content_digest(image).hex()[:32]
 
 
 def image_date(image: Path | bytes, *, otherwise: Path) -> tuple[datetime | None, bool]:

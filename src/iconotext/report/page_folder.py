@@ -31,7 +31,7 @@ from iconotext.report.problems import NAME as PROBLEMS
 from iconotext.report.problems import Problem, is_problem_table, problem_table
 from iconotext.report.reading_page import embed_shown, reading_page
 from iconotext.report.terminal import Counts, count
-from iconotext.system.files import check_overwrite, write_bytes, write_error, write_text
+from iconotext.system.files import check_overwrite, content_digest, write_bytes, write_error, write_text
 from iconotext.system.threads import thread_pool
 from iconotext.types import Document, LinkedDocument
 
@@ -94,7 +94,7 @@ def origin_of(
             files[places.address(image.file)] = digest = _file_digest(image.file)
             digests.append(digest)
         else:
-            digests.append(None if image.file is None else hashlib.sha256(image.file).hexdigest())
+            digests.append(None if image.file is None else content_digest(image.file).hex())
     images = [replace(image, file=None) for image in document.images]
     content = repr((title(document), document.language, document.sentences, images, digests))
     content = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
@@ -105,8 +105,7 @@ def _file_digest(file: Path) -> str:
     try:
         if not file.is_file():  # reading a pipe would block
             return GONE
-        with file.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
+        return content_digest(file).hex()
     except OSError:
         return GONE
 

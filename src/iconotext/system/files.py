@@ -1,9 +1,10 @@
-"""Atomic writing of files, locks on folders, and errors of a full disk."""
+"""Atomic writing of files, digests of their content, locks on folders, and errors of a full disk."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import os
 import re
 import secrets
@@ -27,6 +28,14 @@ _SQLITE_NO_SPACE = (13, 778, 1034, 1546, 4874)  # SQLITE_FULL; SQLITE_IOERR_WRIT
 
 written: dict[Path, None] = {}
 """The files that this process has written, in order, for the message of an interruption."""
+
+
+def content_digest(content: Path | bytes) -> bytes:
+    """Return the SHA-256 of bytes, or of a file, in about a second per GB; ``OSError`` if it cannot be read."""
+    if isinstance(content, bytes):
+        return hashlib.sha256(content).digest()
+    with content.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").digest()
 
 
 @contextmanager
