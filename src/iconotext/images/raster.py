@@ -69,33 +69,34 @@ def check_scans(stream: IO[bytes], components: int, *, progressive: bool) -> Non
         components: Of the frame: 1 for grey, 3 for colours.
         progressive: If False, a first scan of all components is the only one, and the file is read no further.
     """
-    scans, at = 0, 2
-    chunk, start = b"", 0
-    for _ in range(MAX_PARTS):
-        marker = None
-        while marker is None:
-            if not start <= at <= start + len(chunk) - _MARKER_BYTES:
-                stream.seek(at)
-                chunk, start = stream.read(_CHUNK), at
-                if len(chunk) < _MARKER_BYTES:
-                    return  # its end
-            marker = _MARKER.search(chunk, at - start)
-            if marker is None:
-                # The next chunk begins before the end of this one, which may cut a marker.
-                at = start + len(chunk) - _MARKER_BYTES + 1
-        kind, length, inside = marker[1][0], int.from_bytes(marker[2]), marker[3][0]
-        at = start + marker.start() + 2
-        if kind == _END:
+    scans = 0
+    for number, (kind, components_in_it) in enumerate(_parts(stream)):
+        if number >= MAX_PARTS:
+            raise ImageError(f"a JPEG of more than {MAX_PARTS:,} parts, which no program makes: save it again")
+        scans += kind == _SCAN
+        if scans > MAX_SCANS:
+            raise ImageError(f"a JPEG of more than {MAX_SCANS} scans, which no program makes: save it again")
+        if kind == _END or (kind == _SCAN and not progressive and components_in_it == components):
             return
-        if kind >= _FIRST_WITH_LENGTH:
-            at += length
-        if kind == _SCAN:
-            scans += 1
-            if scans > MAX_SCANS:
-                raise ImageError(f"a JPEG of more than {MAX_SCANS} scans, which no program makes: save it again")
-            if not progressive and inside == components:
-                return
-    raise ImageError(f"a JPEG of more than {MAX_PARTS:,} parts, which no program makes: save it again")
+
+
+def _parts(stream: IO[bytes]) -> Iterator[tuple[int, int]]:
+    """Yield the kind of each part of a JPEG, and its number of components if it is a scan."""
+    at, chunk, start = 2, b"", 0
+    while True:
+        if not start <= at <= start + len(chunk) - _MARKER_BYTES:
+            stream.seek(at)
+            chunk, start = stream.read(_CHUNK), at
+            if len(chunk) < _MARKER_BYTES:
+                return  # its end
+        marker = _MARKER.search(chunk, at - start)
+        if marker is None:
+            at = start + len(chunk) - _MARKER_BYTES + 1  # the end of the chunk may cut a marker
+            continue
+        kind = marker[1][0]
+        yield kind, marker[3][0]
+        length = int.from_bytes(marker[2]) if kind >= _FIRST_WITH_LENGTH else 0
+        at = start + marker.start() + 2 + length
 
 
 MAX_DECODED = 576 * 2**20  # bytes of memory for images that are being decoded in this process, by all threads together

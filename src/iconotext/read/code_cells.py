@@ -149,8 +149,8 @@ def yaml_options(lines: str) -> dict[str, Any]:
             options[str(key.value)] = [item.value for item in value.value if isinstance(item, yaml.ScalarNode)]
         elif isinstance(value, yaml.MappingNode):
             # MyST nests them: of ``mystnb: {figure: {caption: A tram}}`` the innermost name counts.
-            inner = (pair for _, node in value.value if isinstance(node, yaml.MappingNode) for pair in node.value)
-            for name, scalar in inner:
-                if isinstance(scalar, yaml.ScalarNode):
-                    options.setdefault(str(name.value), scalar.value)
+            for _, node in value.value:
+                for name, scalar in node.value if isinstance(node, yaml.MappingNode) else ():
+                    if isinstance(scalar, yaml.ScalarNode):
+                        options.setdefault(str(name.value), scalar.value)
     return options

@@ -73,21 +73,10 @@ def read_package(archive: Archive) -> Package:
     items = {item.get("id"): item for item in root.iterfind("{*}manifest/{*}item")}
     # EPUB 3 marks its table of contents in the manifest. EPUB 2 has an NCX; the guide may also name a page with it.
     nav = next((i for i in items.values() if "nav" in (i.get("properties") or "").split()), None)
-    contents = {
-        archive.find(resolve(opf, unquote((r.get("href") or "").partition("#")[0])))
-        for r in root.iterfind("{*}guide/{*}reference")
-        if (r.get("type") or "").lower() == "toc"
-    }
     spine = root.find("{*}spine")
-    chapters = []
-    for reference in spine.iterfind("{*}itemref") if spine is not None else ():
-        item = items.get(reference.get("idref"))
-        if item is None or item is nav or (reference.get("linear") or "").lower() == "no":
-            continue
-        member = archive.find(resolve(opf, item.get("href") or ""))
-        kind = (item.get("media-type") or "").lower()
-        if member is not None and member not in contents and (kind in PAGES or PAGE_NAME.search(member)):
-            chapters.append(member)
+    references = spine.iterfind("{*}itemref") if spine is not None else ()
+    read = [items.get(r.get("idref")) for r in references if (r.get("linear") or "").lower() != "no"]
+    chapters = list(_pages(archive, opf, root, [item for item in read if item is not None and item is not nav]))
     if not chapters:
         raise DocumentError(f"broken: {opf} in it names no chapter that is there; download or save it again")
     if any(name in encrypted for name in chapters):
@@ -97,6 +86,20 @@ def read_package(archive: Archive) -> Package:
     ncx = items.get(spine.get("toc") or "") if spine is not None else None
     labels = {**_labels(archive, opf, ncx), **_labels(archive, opf, nav)}
     return Package(title or None, language, list(dict.fromkeys(chapters)), encrypted, labels)
+
+
+def _pages(archive: Archive, opf: str, root: Element, items: list[Element]) -> Iterator[str]:
+    """Yield the members of items that are pages of text, without a table of contents that the guide names."""
+    contents = {
+        archive.find(resolve(opf, unquote((r.get("href") or "").partition("#")[0])))
+        for r in root.iterfind("{*}guide/{*}reference")
+        if (r.get("type") or "").lower() == "toc"
+    }
+    for item in items:
+        member = archive.find(resolve(opf, item.get("href") or ""))
+        kind = (item.get("media-type") or "").lower()
+        if member is not None and member not in contents and (kind in PAGES or PAGE_NAME.search(member)):
+            yield member
 
 
 def _package_name(archive: Archive) -> str:
