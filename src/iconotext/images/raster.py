@@ -232,7 +232,7 @@ def _shrink_jpeg(image: ImageFile, at_least: int | None) -> int:
     """Choose 1/2, 1/4 or 1/8 of the size if that is enough; return the bytes that decoding then takes."""
     width, height = image.size
     needed = 0
-    if image.info.get("progressive"):  # all coefficients are kept, 2 bytes each
+    if image.info.get("progressive"):  # all coefficients are in memory, 2 bytes each
         layers: list[tuple[int, int]] = [(across, down) for _, across, down, *_ in getattr(image, "layer", [])]
         largest = max((across * down for across, down in layers), default=1)
         needed = 2 * width * height * sum(across * down for across, down in layers) // max(largest, 1)

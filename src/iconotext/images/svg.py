@@ -47,7 +47,7 @@ def render_svg(data: bytes) -> Pillow.Image:
         for name, value in element.items():
             if etree.QName(name).localname == "href" and not OWN.match(value):
                 del element.attrib[name]
-    if size := _size(root):  # resvg knows fewer units, and draws what has a size in per cent as large as its content
+    if size := _size(root):  # resvg knows fewer units, and for a size in per cent takes that of the content
         root.set("width", f"{size[0]:.6f}")
         root.set("height", f"{size[1]:.6f}")
     font = "Open Sans"

@@ -130,7 +130,7 @@ def _cell(name: str, body: str) -> Cell | None:
     cell = parse_cell(name, body)
     if cell is None or name.split()[0] != "code-cell":
         return cell
-    # MyST's: its options are written as those of a directive.
+    # In MyST, the options of a cell are written like those of a directive.
     options, code = split_options(body)
     label = options.get("label") or options.get("name") or ""
     captioned = {"fig-cap": options["caption"]} if "caption" in options else {}

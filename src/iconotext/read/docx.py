@@ -42,7 +42,7 @@ LOCAL_LINK = re.compile(r"^\s*+HYPERLINK\s.*?\\l\s++\"([^\"]++)\"", re.IGNORECAS
 SEQUENCE = re.compile(r"^\s*+SEQ\s++\"?([^\s\"\\]++)", re.IGNORECASE)
 MAX_OPEN_FIELDS = 100  # maximum depth of nested fields; Word itself allows twenty
 MAX_INSTRUCTION = 10_000
-"""Maximum number of characters kept of a field's instruction; the longest have an address of some 2,000."""
+"""Maximum number of characters of a field's instruction that are stored; the longest have an address of some 2,000."""
 
 
 @dataclass(slots=True)
@@ -75,7 +75,7 @@ class OpenParagraph:
 
     style: Style
     anchors: list[str] = field(default_factory=list)  # names of bookmarks
-    sequence: str | None = None  # what its SEQ field counts: "Figure", "Table"
+    sequence: str | None = None  # the sequence of its SEQ field: "Figure", "Table"
     boxes: list[tuple[int, Element]] = field(default_factory=list)  # (offset, content of a text box)
     breaks: int = 0  # line breaks in a row
 

@@ -98,8 +98,8 @@ MAX_COMPARED = 5_000
 def keep_main_text(root: Element) -> Element:
     """Return the element with the article, without the boilerplate of the page.
 
-    It is the element that the page itself marks (``<main>``, a single ``<article>``), else the smallest one with what
-    trafilatura considers the main text. A page on which nothing looks like an article is kept whole.
+    It is the element that the page itself marks (``<main>``, a single ``<article>``), else the smallest one with the
+    main text that trafilatura extracts. A page on which nothing looks like an article stays whole.
     """
     body = root.find("body")
     body = root if body is None else body

@@ -208,7 +208,7 @@ def finish_figures(tree: Any) -> None:
         span.tag = "figure"
         caption = etree.SubElement(span, "figcaption")
         caption.text, image.attrib["alt"] = image.get("alt"), span.get("data-figure")
-        image.attrib.pop(MARK, None)  # what stands at its place is the caption: no alternative text belongs there
+        image.attrib.pop(MARK, None)  # the text at this place is the caption: no alternative text may be written there
     for label in tree.xpath(".//span[@data-label][@id]"):
         _apply_label(label)
     for figure in tree.xpath(".//figure[@data-caption]"):

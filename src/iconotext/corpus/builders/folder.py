@@ -173,7 +173,7 @@ class Settings(ReadSettings, BuilderSettings):
 
     links: LinkRule | None = None
     """Gold links from the layout. adjacent: the paragraph at the picture. step: the list item or section it stands in.
-    caption: the sentence that says what the caption says. Without it none are known."""
+    caption: the sentence that says the same as the caption. Without it, links are unknown."""
 
     validation: float = Field(0.1, ge=0, lt=1)
     """Share of the documents for validation."""

@@ -199,7 +199,7 @@ def to_html(
         seconds: Maximum of the processor time.
 
     Returns:
-        The page, and what is not in it, a line each.
+        The page, and a line for each part of the document that is not in it.
     """
     # Not pandoc's syntax tree: it has raw HTML as text only, and would need a second walk with a second set of rules.
     command: list[str] = [
@@ -248,7 +248,8 @@ def _program(format_: str) -> Path:
     package = find_spec("pypandoc")
     folders = (package and package.submodule_search_locations) or ()
     programs = [Path(folder) / "files" / name for folder in folders for name in ("pandoc", "pandoc.exe")]
-    # Not a pandoc of the system: its version decides what is read, and older ones know no sandbox for every format.
+    # The system's pandoc is not used: the result depends on the version, and older ones cannot read every format in the
+    # sandbox.
     program = next((path for path in programs if path.is_file()), None)
     if program is None:  # pypandoc alone, without the program
         raise MissingPackageError(f'{purpose} needs pandoc, which is not installed: pip install "iconotext[formats]"')

@@ -272,12 +272,12 @@ def _removal(text: str, start: int, end: int) -> Repair:
 
 
 def repaired(text: str, repairs: list[Repair]) -> str:
-    """Apply changes to a text; its number of lines stays the same."""
+    """Apply repairs to a text; its number of lines stays the same."""
     parts: list[str] = []
     end = 0
     for repair in sorted(repairs, key=lambda repair: repair.start):
         if repair.start < end:
-            continue  # within what another change took out
+            continue  # inside a text that another repair replaces
         parts += [text[end : repair.start], repair.text]
         end = repair.end
     return "".join([*parts, text[end:]])

@@ -147,7 +147,7 @@ def request(
         headers: More headers; the host and our name are added.
         deadline: Time, by ``time.monotonic``, at which the connection is closed.
         max_bytes: Maximum size of the body.
-        body: What is sent.
+        body: The bytes to send, if any.
         silence: Maximum number of seconds between two bytes of the answer.
         errors: Whether the body of an answer with another status than 200 is read, too.
 
