@@ -106,7 +106,7 @@ def directive(parser: MarkdownIt, name: str, argument: str, body: str, env: Any)
     depth = env.get("depth", 0)
     if depth >= MAX_DEPTH:
         return ""
-    # The lines of its body are others than the file's, so that no picture in it has a place in the file.
+    # Line numbers in its body are not those of the file, so that no picture in it gets a place in the file.
     env = {key: value for key, value in env.items() if key != "original"} | {"depth": depth + 1}
 
     def inline(text: str) -> str:
