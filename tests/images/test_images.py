@@ -364,7 +364,9 @@ def test_a_file_that_is_named_often_is_read_once(picture, monkeypatch):
         shorter = min(files, key=lambda file: file.stat().st_size)
         shorter.write_bytes(shorter.read_bytes() + b"\0")
     digests: dict[tuple[Path, int], bytes] = {}
-    monkeypatch.setattr(images, "content_digest", lambda file: digests.setdefault((file, len(digests)), file.name.encode()))
+    monkeypatch.setattr(
+        images, "content_digest", lambda file: digests.setdefault((file, len(digests)), file.name.encode())
+    )
     found = inspect([Image("x", files[number % 2]) for number in range(50)])
     assert sorted(file for file, _ in digests) == sorted(files)
     assert [image.problem for image in found[:3]] == [None, None, "the same picture as x"]

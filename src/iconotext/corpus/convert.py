@@ -221,24 +221,28 @@ def convert_corpus(
     elif is_copied:
         feature_table.check_copy(home, folder, force=force)
     documents = read_corpus(source) if links is None else linked_corpus(read_corpus(source), links, kind)
-    passed = _Passed(folder, kind, needs_files=features is not None)
-    written = write_corpus(map(passed.on, watch(documents, total=0, label="Converting")), target, force=force, to=kind)
+    conversion = _Conversion(folder, kind, needs_files=features is not None)
+    written = write_corpus(
+        map(conversion.pass_on, watch(documents, total=0, label="Converting")), target, force=force, to=kind
+    )
     table: Literal["computed", "copied", "missing", "none"] = "none"
     if features is not None:
-        _compute_features(folder / TABLE_FILE, passed.files, features, force=force, watch=watch)
+        _compute_features(folder / TABLE_FILE, conversion.files, features, force=force, watch=watch)
         table = "computed"
     elif is_copied:
-        renamed = {old: new for old, new in passed.names.items() if old != new}
+        renamed = {old: new for old, new in conversion.names.items() if old != new}
         feature_table.copy_feature_table(home, folder, renamed=renamed, force=force)
         table = "copied"
     elif kind == "released" and not (folder / TABLE_FILE).is_file():
         table = "missing"
-    return Converted(file, written, kind, tuple(sorted(passed.lost)), len(passed.files), passed.inside, table)
+    return Converted(
+        file, written, kind, tuple(sorted(conversion.lost)), len(conversion.files), conversion.inside, table
+    )
 
 
 @dataclass
-class _Passed:
-    """The documents of a conversion, which takes note of their fields and images as it passes them on."""
+class _Conversion:
+    """Passes documents on to a writer, and notes their images, and fields that the new format cannot store."""
 
     folder: Path
     kind: FormatName
@@ -248,8 +252,8 @@ class _Passed:
     names: dict[str, str] = field(default_factory=dict)  # of images: name in the source to name in the target
     files: dict[str, Path] = field(default_factory=dict)  # of images: name in the target to file
 
-    def on(self, document: Document) -> Document:
-        """Return a document without the images inside it, of which only the names are written."""
+    def pass_on(self, document: Document) -> Document:
+        """Return a document to write: without the bytes of images, of which only the names are written."""
         self.lost |= left_out(document, self.kind)
         embedded = [image.source for image in document.images if isinstance(image.file, bytes)]
         if embedded and self.needs_files:
