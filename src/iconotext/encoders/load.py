@@ -248,7 +248,8 @@ def load_encoder(
     Args:
         name: The name of a model, or its folder; see ``MODEL_KINDS``.
         text: Another text backbone. The models in the package work only with their own backbones: with another one, the
-            concept bridge is loaded instead. With a dual encoder it compares captions with sentences.
+            concept bridge is loaded instead. With a dual encoder it compares captions with sentences and, if ``image``
+            is given, sentences with images.
         image: Another image backbone, or the table of features or file of regions of a model that reads such a file.
         concepts: Number of class names that stand for an image in the concept bridge.
         cache: Whether to store features on disk.

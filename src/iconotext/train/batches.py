@@ -158,19 +158,19 @@ class BatchLoader:
 
     def _reads(self, epoch: int, rank: int, start: int) -> Iterator[Callable[[], Batch]]:
         """Yield functions that read the batches."""
-        recipe, first, ahead = self._recipe, 0, []
+        steps, ahead = 0, []
         for buffer in self.plan(epoch):
-            if first + buffer.steps > start:
-                ahead.append((buffer, first))
-            first += buffer.steps
+            if steps + buffer.steps > start:
+                ahead.append((buffer, steps))
+            steps += buffer.steps
         # While a buffer is read, a thread opens the next one.
         opening = in_threads(partial(self.open, epoch=epoch), [buffer for buffer, _ in ahead], threads=1, ahead=2)
         with closing(opening) as opened:
             for (buffer, first), prepared in zip(ahead, opened, strict=True):
                 options = {"rank": rank, "ranks": self._ranks, "buffer": buffer.number}
-                planned = epoch_batches(prepared, recipe, "train", epoch, **options)
+                planned = epoch_batches(prepared, self._recipe, "train", epoch, **options)
                 where = {"epoch": epoch, "rank": rank, "first": first, "start": max(start - first, 0)}
-                yield from planned_reads(prepared, recipe, planned, training=True, **where)
+                yield from planned_reads(prepared, self._recipe, planned, training=True, **where)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -404,7 +404,7 @@ def _negative_mask(prepared: Prepared, documents: Rows) -> NDArray[np.bool_]:
     counts = span_counts(prepared.image_offsets, documents)
     rows = prepared.image_rows[span_places(prepared.image_offsets, documents)]
     different, inverse = np.unique(rows, return_inverse=True)
-    if len(different) == len(rows):  # the usual case
+    if len(different) == len(rows):  # the usual case: no image is shared
         return ~np.eye(len(counts), dtype=np.bool_)
     has = np.zeros((len(counts), len(different)), np.float32)
     has[np.repeat(np.arange(len(counts)), counts), inverse] = 1

@@ -117,7 +117,7 @@ def _correlation(first: str, second: str, evaluations: Mapping[str, Evaluation])
 
 
 FEWEST = 5
-"""Smallest number of documents: the features, a constant, and a few more."""
+"""Smallest number of documents for a regression on spread: its two features, a constant, and two more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ Keys = tuple[bytes, bytes]
 
 
 def sizes(pairs: int) -> dict[Split, int]:
-    """Pairs of each split; those of training and validation together, and of test, are ``PUBLISHED`` for its pairs.
+    """Number of pairs of each split; as in ``PUBLISHED`` for its totals, where training includes validation.
 
     >>> sizes(1000)
     {'train': 720, 'validation': 80, 'test': 200}
@@ -181,7 +181,8 @@ def _fields(line: str, end: int, table: Table) -> tuple[list[str] | None, str | 
         fields = _quoted(text, separator)
         if fields is not None:
             return fields, None, after
-        goes_on = after < len(table.lines) and _quoted(f'{text}"', separator) is not None  # else more is wrong with it
+        # If a closing quote does not mend the row, another line will not either.
+        goes_on = after < len(table.lines) and _quoted(f'{text}"', separator) is not None
         if not goes_on or _whole(table.lines[after], width, separator):
             break
         text += f"\n{table.lines[after]}"

@@ -18,7 +18,7 @@ from iconotext.encoders.stored_model import VOCABULARY
 from iconotext.errors import CorpusError, SettingError
 from iconotext.evaluate.metrics import LINK_METRICS
 from iconotext.evaluate.results import Evaluation
-from iconotext.features.word_vectors import WORD2VEC, load_vocabulary, train_word2vec
+from iconotext.features.word_vectors import MINILM, WORD2VEC, load_vocabulary, train_word2vec
 from iconotext.papers.analyses.bias import ImageVectors, bias_grid, measure, negative_distances, write_distances
 from iconotext.papers.analyses.difficulty import (
     Difficulty,
@@ -55,9 +55,9 @@ def word_vector_file(recipe: Recipe, prepared: Prepared) -> Path | None:
     Vectors that word2vec learns from the training sentences are written beside the prepared corpus.
     """
     vectors = recipe.words.word_vectors if recipe.words else None
-    if recipe.words is None or vectors is None or str(vectors) == "minilm":
+    if recipe.words is None or vectors is None or vectors == MINILM:
         return None
-    if str(vectors) != WORD2VEC or prepared.words is None:
+    if vectors != WORD2VEC or prepared.words is None:
         return Path(vectors)
     path = prepared.folder / f"{WORD2VEC}.txt"
     if not path.is_file():
