@@ -289,9 +289,9 @@ class _Check:
 
     def _must_look(self, name: int, where: Whereabouts, split: Split | None) -> bool:
         """Return whether to open an image, or read its features; without decoding, only to compare splits."""
-        if name in self._looked_at or where not in (Whereabouts.FILE, Whereabouts.INSIDE, Whereabouts.NOWHERE):
+        if name in self._looked_at or where not in (Whereabouts.FILE, Whereabouts.INSIDE, Whereabouts.NO_FILE):
             return False
-        return self.table is not None if where == Whereabouts.NOWHERE else self.decode_images or split is not None
+        return self.table is not None if where == Whereabouts.NO_FILE else self.decode_images or split is not None
 
     def _unseen(self, documents: list[Checked]) -> Iterator[tuple[str, Whereabouts]]:
         """Yield the images that ``_image`` will need, in the same order."""
@@ -308,7 +308,7 @@ class _Check:
         source, where = image
         content = 0
         try:
-            if where == Whereabouts.NOWHERE:
+            if where == Whereabouts.NO_FILE:
                 return content, None if self.table is None else self.table.look_up([source])[1][0]
             file = self.folder / source if where == Whereabouts.FILE else self.files.find(source)[0]
             if file is not None:

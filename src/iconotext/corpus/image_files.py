@@ -39,14 +39,15 @@ class Whereabouts(IntEnum):
     """The kind of place where an image is.
 
     Attributes:
-        NOWHERE: It needs no file: its features exist, or the format has no files.
+        NO_FILE: It needs none: its features are beside the corpus, or the format has no files.
         WEB: At an address, and not available here.
+        LOST: Its file is missing.
         INSIDE: In a tar beside the corpus.
         ROW: Inside its row of a table; only the reader of the table knows this.
     """
 
     FILE = 0
-    NOWHERE = 1
+    NO_FILE = 1
     WEB = 2
     LOST = 3
     INSIDE = 4
@@ -89,7 +90,7 @@ class ImageFiles:
         has this very name.
         """
         if not self._files:
-            return Whereabouts.NOWHERE
+            return Whereabouts.NO_FILE
         if self.tar is not None and self.tar.find(source):
             return Whereabouts.INSIDE
         address = named_by_address(source)
@@ -99,7 +100,7 @@ class ImageFiles:
         if possible and os.path.isfile(os.path.join(self._start, source)):
             return Whereabouts.FILE
         if source in self._in_table:
-            return Whereabouts.NOWHERE
+            return Whereabouts.NO_FILE
         return Whereabouts.WEB if address else Whereabouts.LOST
 
     def _refuses(self, source: str) -> bool:

@@ -235,7 +235,7 @@ class Bin:
 
 
 def bins(histogram: Mapping[int, int], at_most: int) -> list[Bin]:
-    """Return bins of equal width 1, 2, 5, 10, 20, 50, ... from the smallest size to the largest, including empty ones.
+    """Return up to ``at_most`` bins, also empty ones, of width 1, 2, 5, ... from the smallest size to the largest.
 
     If the largest hundredth of the documents would at least double the width of the bins, an open last bin has them.
     """

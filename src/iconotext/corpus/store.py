@@ -54,7 +54,7 @@ class Format:
         summary: What it is, for the guides.
         images: Where its images are, for the guides.
         parts: Reads a file in parts, which other processes can read; ``CorpusError`` if it cannot be read.
-        count: Counts the documents of a file without parsing them.
+        count: Counts the documents of a file without checking them.
         write: Writes rows in order, one in memory at a time; None if the format is only read.
         keeps: Fields of a document that the format stores, besides sentences, images and id.
         meta: Keys of ``meta`` that it stores, if ``keeps`` does not have ``meta``.
@@ -163,9 +163,9 @@ def read_corpus(path: Path | str, *, split: str | None = None, inside: bool = Fa
     corpus (``features.npy``, ``id2row.json``).
 
     Args:
-        path: A file ``.jsonl`` (ours, or a shard of mmc4, also ``.jsonl.zip``) or ``.parquet`` (ours, or a table of
-            OBELICS); a WebDataset ``.tar``; or the released format of Hessel 2019: a folder with ``docs.json``, or that
-            file.
+        path: A file ``.jsonl`` (ours, or a shard of mmc4, also packed: ``.zip``, ``.gz``, ``.zst``) or ``.parquet``
+            (ours, or a table of OBELICS); a WebDataset ``.tar``; or the released format of Hessel 2019: a folder with
+            ``docs.json``, or that file.
         split: Only the documents of this split: train, validation or test. All are checked nevertheless.
         inside: Whether pictures outside the folder of the corpus count as not found. The pictures of a ``.tar`` are
             always taken from the tar itself.
@@ -230,7 +230,7 @@ def repeated_id(place: str, name: str, first: str) -> Problem:
 
 
 def count_documents(path: Path) -> int:
-    """Return the number of documents, including bad ones, without parsing them."""
+    """Return the number of documents, including bad ones, without checking them."""
     return FORMATS[format_of(path)].count(path)
 
 

@@ -47,6 +47,7 @@ CAPTION_CLASS = re.compile(
     re.IGNORECASE,
 )
 LAZY = ("data-src", "data-original", "data-lazy-src", "data-lazy", "data-actualsrc", "data-hi-res-src", "data-url")
+"""Attributes with the address of a picture, which scripts move to ``src`` when the picture comes into view."""
 LAZY_SETS = ("srcset", "data-srcset", "data-lazy-srcset")
 CANDIDATE = re.compile(r"([^\s,]\S*+)(?:(?<=,)|([^,]*+))")
 SIZE = re.compile(r"\s*+(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})([wx])")

@@ -114,6 +114,7 @@ def title_of(archive: Archive, part: str = "docProps/core.xml", *above: str) -> 
     return text or None
 
 
+# Patterns of the names of styles, in lower case.
 HEADING = re.compile(r"^(?:heading \d|title|subtitle)$")
 CAPTION_STYLE = re.compile(
     r"caption|^(?:figure|illustration|drawing|image|abbildung|beschriftung|légende|leyenda|legenda|didascalia|bijschrift"

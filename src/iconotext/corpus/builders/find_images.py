@@ -123,25 +123,25 @@ class FoundImages:
 
     def __init__(self, folder: Path) -> None:
         self._by_name: dict[str, Path] = {}
-        self._by_small: dict[str, Path] = {}
+        self._by_folded: dict[str, Path] = {}
         self._by_stem: dict[str, Path] = {}
         for place, files in _walk(folder):
             for name in sorted(files):
                 path = place / name
                 if not name.startswith(".") and path.suffix.casefold() not in SIDE_FILES:
                     self._by_name.setdefault(name, path)
-                    self._by_small.setdefault(name.casefold(), path)
+                    self._by_folded.setdefault(name.casefold(), path)
                     self._by_stem.setdefault(path.stem.casefold(), path)
 
     def named(self, name: str) -> Path | None:
         """Return the file of a name: exactly this name, else with other capitals, else with another suffix."""
         name = PurePosixPath(name.replace("\\", "/")).name
-        small = name.casefold()
+        folded = name.casefold()
         return (
             self._by_name.get(name)
-            or self._by_small.get(small)
-            or self._by_stem.get(small)
-            or self._by_stem.get(PurePosixPath(small).stem)
+            or self._by_folded.get(folded)
+            or self._by_stem.get(folded)
+            or self._by_stem.get(PurePosixPath(folded).stem)
         )
 
     def at(self, address: str, *, by_name: bool = False) -> Path | None:
