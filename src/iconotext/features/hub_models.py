@@ -242,6 +242,7 @@ def _classifier(model: Foreign) -> Network:
 
 
 def _encoder(model: Foreign, *, pooler: bool) -> Network:
+    """Make a network that returns the pooled output; without a ``pooler``, the mean of the map or the class token."""
 
     def forward(pixels: torch.Tensor, regions: bool) -> dict[str, torch.Tensor]:
         with full_precision(best_device()):

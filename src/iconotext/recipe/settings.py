@@ -21,7 +21,7 @@ REGION_FILES = (".tsv",)
 
 
 class FeatureSettings(Settings):
-    """What training starts from."""
+    """The features from which training starts."""
 
     text: str = "words"
     """``words`` (word ids, learned from the corpus), or a text backbone: ``minilm``, a folder, a hub name."""
@@ -203,8 +203,8 @@ class TrainingSettings(Settings):
     """Steps in which the learning rate rises linearly from 1e-7 (Li 2021); ``patience`` begins to count after them."""
 
     choose: Literal["loss", "median-rank"] = "loss"
-    """What the best epochs are best in: the validation loss, or the median rank of the right image among 500, which
-    needs validation documents of one sentence and one image."""
+    """The figure by which the best epochs are chosen: the validation loss, or the median rank of the right image among
+    500, which needs validation documents of one sentence and one image."""
 
     schedule: Literal["plateau", "cosine", "constant"] = "plateau"
     """``plateau``: divided by ``factor`` after ``patience`` epochs without a better validation loss. It counts only

@@ -46,8 +46,8 @@ def has_ended(progress: Progress, epochs: int) -> bool:
 
 def wants_remedy(progress: Progress, recipe: Recipe) -> bool:
     """Tell whether a finished run has learned nothing, and its recipe has a remedy that was not tried."""
-    tried = progress.collapsed is not None or not recipe.objective.remedy_epochs
-    return not tried and has_ended(progress, recipe.training.epochs) and not _learned(progress.history)
+    untried = progress.collapsed is None and recipe.objective.remedy_epochs > 0
+    return untried and has_ended(progress, recipe.training.epochs) and not _learned(progress.history)
 
 
 def collapse_of(progress: Progress, recipe: Recipe) -> dict[str, Any] | None:

@@ -91,7 +91,8 @@ def smallest_effect(pairs: int, *, power: float = POWER, significance: float = S
 
     critical = float(t.isf(significance / 2, pairs - 1))
 
-    def missing(effect: float) -> float:
+    def surplus(effect: float) -> float:
+        """Return by how much the power at an effect is above the wanted one."""
         shift = effect * math.sqrt(pairs)
         # Significant the other way round. SciPy has no number where this is next to impossible (below 1e-15), which is
         # why statsmodels' ``TTestPower`` fails on few pairs and on very many.
@@ -99,9 +100,9 @@ def smallest_effect(pairs: int, *, power: float = POWER, significance: float = S
         return float(nct.sf(critical, pairs - 1, shift)) + (0.0 if math.isnan(wrong) else wrong) - power
 
     upper = 1.0
-    while missing(upper) < 0:
+    while surplus(upper) < 0:
         upper *= 2
-    return float(brentq(missing, 0.0, upper, xtol=1e-10))
+    return float(brentq(surplus, 0.0, upper, xtol=1e-10))
 
 
 def pairs_needed(effect: float) -> int:

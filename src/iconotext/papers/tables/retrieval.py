@@ -43,7 +43,7 @@ Scores = Mapping[str, Mapping[int, dict[str, Any]]]
 """Results of ``score_retrieval`` by name of the row and seed."""
 
 Differences = Mapping[str, Mapping[str, Any]]
-"""What ``differences_to`` returns."""
+"""The result of ``differences_to``."""
 
 SWEEPS_FIGURE = "sweeps.svg"
 
@@ -53,7 +53,7 @@ SWEPT: Mapping[str, Callable[[Recipe], float]] = {
     "layers of the coherence module": lambda recipe: recipe.objective.relation_layers,
     "words of a text": lambda recipe: 0 if recipe.words is None else recipe.words.max_tokens,
 }
-"""The key in a recipe of each setting that is varied; in each sweep the other setting has the first row's value."""
+"""Each setting that is varied, with its value in a recipe; in its sweep the others have the values of the first row."""
 
 ON_LOG_SCALE = ("λ_cls", "words of a text")
 
