@@ -93,17 +93,17 @@ class _Walk:
     def container(self, element: Iterable[Element], kind: Kind) -> None:
         """Read a body, a table cell or a text box: paragraphs, tables, and the elements around them."""
         for part in element:
-            name = local(part)
-            if name == "p":
-                self.read_paragraph(part, kind)
-            elif name == "tbl":
-                self.table(part, kind)
-            elif name == "bookmarkStart":
-                self.pending.append(attribute(part, "name") or "")
-            elif name in WRAPPERS and not _is_contents_list(part):
-                self.container(part, kind)
-            elif name == "AlternateContent":
-                self.container(alternative(part), kind)
+            match local(part):
+                case "p":
+                    self.read_paragraph(part, kind)
+                case "tbl":
+                    self.table(part, kind)
+                case "bookmarkStart":
+                    self.pending.append(attribute(part, "name") or "")
+                case "AlternateContent":
+                    self.container(alternative(part), kind)
+                case name if name in WRAPPERS and not _is_contents_list(part):
+                    self.container(part, kind)
 
     def table(self, element: Element, kind: Kind) -> None:
         rows = [row for row in children(element, "tr") if child(row, "trPr", "del") is None]  # no deleted ones

@@ -125,11 +125,7 @@ def _outputs(cell: dict[str, Any], number: int) -> Iterator[Block]:
     declared = _declared_image(cell)
     outputs = cell.get("outputs")
     for place, output in enumerate(outputs if isinstance(outputs, list) else (), 1):
-        fields = _dictionary(output)
-        # In version 3 the pictures are in the output itself, by short names such as ``png`` and ``svg``.
-        data = _dictionary(fields.get("data")) or {
-            kind: fields.get(kind.partition("/")[2].removesuffix("+xml")) for kind in PICTURES
-        }
+        data = _data(_dictionary(output))
         kind = next((kind for kind in PICTURES if data.get(kind)), None)
         if kind is not None:
             image = replace(declared, sources=(f"cell-{number}-output-{place}{PICTURES[kind]}",))
@@ -140,6 +136,12 @@ def _outputs(cell: dict[str, Any], number: int) -> Iterator[Block]:
             for block in html_blocks(parse_html(f"<article>{_text(data['text/html'])}</article>")):
                 for _, picture in block.images:
                     yield Block(images=[(0, picture)])
+
+
+def _data(output: dict[str, Any]) -> dict[str, Any]:
+    """Return the data of an output by media type; in version 3, pictures are in it by short names: ``png``, ``svg``."""
+    short_names = {kind: kind.partition("/")[2].removesuffix("+xml") for kind in PICTURES}
+    return _dictionary(output.get("data")) or {kind: output.get(name) for kind, name in short_names.items()}
 
 
 def _declared_image(cell: dict[str, Any]) -> FlowImage:

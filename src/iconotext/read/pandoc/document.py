@@ -99,17 +99,17 @@ def _jats(text: str) -> str:
     """Move labels into their captions and alternative texts to their pictures; of alternative pictures one stays."""
     root = parse_xml(XML_DECLARATION.sub("", text).encode(), "the text")
     for figure in root.iter("{*}fig"):
-        pictures = list(figure.iter("{*}graphic"))
+        picture = next(figure.iter("{*}graphic"), None)
         for alt in figure.findall("{*}alt-text"):
             figure.remove(alt)
-            if pictures and pictures[0].find("{*}alt-text") is None:
-                pictures[0].append(alt)
+            if picture is not None and picture.find("{*}alt-text") is None:
+                picture.append(alt)
         label, first = figure.find("{*}label"), next(figure.iter("{*}title", "{*}p"), None)
         if label is not None and first is not None:
             first.text = f"{label.text or ''} {first.text or ''}"
     for choice in root.iter("{*}alternatives"):
         pictures = choice.findall("{*}graphic")
-        best = next((p for p in pictures if SHOWN.search(p.get(HREF) or "")), pictures[0] if pictures else None)
+        best = next((p for p in pictures if SHOWN.search(p.get(HREF) or "")), next(iter(pictures), None))
         for picture in pictures:
             if picture is not best:
                 choice.remove(picture)

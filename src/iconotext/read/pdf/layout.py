@@ -13,7 +13,7 @@ from iconotext.read.blocks import Block, FlowImage, drop_repeated_title
 from iconotext.read.captions import CAPTION_LABEL
 from iconotext.read.pdf.columns import Column, columns
 from iconotext.read.pdf.images import PageImage
-from iconotext.read.pdf.lines import Box, Line, bounding_box, distance, overlap
+from iconotext.read.pdf.lines import Box, Line, Word, bounding_box, distance, overlap
 from iconotext.read.pdf.paragraphs import (
     DEFAULT_PITCH,
     SENTENCE_END,
@@ -159,15 +159,18 @@ def mark_links(pages: Sequence[Page]) -> None:
     for page in pages:
         for box, target_page, height in page.links:
             target = _target_picture(by_number.get(target_page), height)
-            if target is None:
-                continue
-            name = target.image.sources[0].replace(", ", "-").replace(" ", "-")
-            if name not in target.image.anchors:
-                target.image = replace(target.image, anchors=(*target.image.anchors, name))
-            across = (line for line in page.lines if line.box[1] < (box[1] + box[3]) / 2 < line.box[3])
-            for word in (word for line in across for word in line.words):
-                if box[0] - 1 < (word.left + word.right) / 2 < box[2] + 1:
+            if target is not None:
+                name = target.image.sources[0].replace(", ", "-").replace(" ", "-")
+                target.image = replace(target.image, anchors=(name,))
+                for word in _words_in(page, box):
                     word.target = name
+
+
+def _words_in(page: Page, box: Box) -> Iterator[Word]:
+    """Yield the words whose middle is in a box, of the lines through the middle of the box."""
+    for line in page.lines:
+        if line.box[1] < (box[1] + box[3]) / 2 < line.box[3]:
+            yield from (word for word in line.words if box[0] - 1 < (word.left + word.right) / 2 < box[2] + 1)
 
 
 def _target_picture(page: Page | None, height: float) -> PageImage | None:
