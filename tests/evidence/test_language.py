@@ -92,11 +92,13 @@ def test_the_script_of_a_text(texts, text, expected):
 
 
 def test_the_note_says_what_was_not_compared():
-    assert language_note(guide(), picture=False, caption=False) is None
-    both = language_note(guide(), picture=True, caption=True) or ""
+    assert language_note(guide(), picture=False, caption=False, layout=True) is None
+    both = language_note(guide(), picture=True, caption=True, layout=True) or ""
     assert "does not know (de): pictures and captions were not compared" in both
     assert "can be given as text backbone" in both
-    assert "(de): captions were not" in (language_note(guide(), picture=False, caption=True) or "")
+    alone = language_note(guide(), picture=False, caption=True, layout=False) or ""  # as `place` does
+    assert "(de): captions were not" in alone
+    assert ("from layout, references" in both, "from references" in alone) == (True, True)
 
 
 def unused(*_):

@@ -77,6 +77,7 @@ class EncodedText:
             self.document,
             picture="picture" in evidence and self.vectors is None,
             caption="caption" in evidence and unread,
+            layout="layout" in evidence,
         )
 
 

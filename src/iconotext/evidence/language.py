@@ -52,13 +52,20 @@ def in_script(text: str, script: re.Pattern[str]) -> bool:
     return bool(script.search(text)) or not (_LATIN.search(text) or _OTHER.search(text))
 
 
-def language_note(document: Document, *, picture: bool, caption: bool) -> str | None:
-    """Return the message for the user about a foreign document; None if both arguments are False."""
+def language_note(document: Document, *, picture: bool, caption: bool, layout: bool) -> str | None:
+    """Return the message for the user about a foreign document; None if neither kind of evidence is lost.
+
+    Args:
+        picture: Whether pictures are evidence that is lost.
+        caption: Whether captions are evidence that is lost.
+        layout: Whether layout is evidence; it needs no language.
+    """
     lost = [kind for kind, is_lost in (("pictures", picture), ("captions", caption)) if is_lost]
     if not lost:
         return None
     return (
         f"the text is in a language that the model does not know ({document.language}): {' and '.join(lost)} were not "
-        "compared with it by meaning, and links come from layout, references, names, numbers and words written alike. "
-        "An encoder that knows the language can be given as text backbone; `iconotext models` lists some"
+        f"compared with it by meaning, and links come from {'layout, ' if layout else ''}references, names, numbers and "
+        "words written alike. An encoder that knows the language can be given as text backbone; `iconotext models` "
+        "lists some"
     )
