@@ -63,9 +63,10 @@ def language_note(document: Document, *, picture: bool, caption: bool, layout: b
     lost = [kind for kind, is_lost in (("pictures", picture), ("captions", caption)) if is_lost]
     if not lost:
         return None
+    place = "layout, " if layout else ""
     return (
         f"the text is in a language that the model does not know ({document.language}): {' and '.join(lost)} were not "
-        f"compared with it by meaning, and links come from {'layout, ' if layout else ''}references, names, numbers and "
-        "words written alike. An encoder that knows the language can be given as text backbone; `iconotext models` "
+        f"compared with it by meaning, and links come from {place}references, names, numbers and words "
+        "written alike. An encoder that knows the language can be given as text backbone; `iconotext models` "
         "lists some"
     )
