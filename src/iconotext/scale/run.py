@@ -67,7 +67,8 @@ def link_shards(
         reason why a shard was not made, by shard; ``others``, results in the folder of other shards.
 
     Raises:
-        CorpusError: There are no shards.
+        SettingError: Explanations are requested, or an address for another engine than Ray.
+        CorpusError: There are no shards, or no folder of pictures or table of duplicates where one is named.
         OutputError: The folder has shards of other settings, another run is writing there, or it cannot be written.
         StoreError: A store does not answer.
         FeatureError: The model cannot be loaded.
@@ -93,7 +94,7 @@ def run_shards(
         setup: Settings and models that all shards share.
 
     Returns:
-        The manifests of all finished shards, by name; and what ``link_shards`` returns.
+        The manifests of all finished shards, by name; and the result of ``link_shards``.
     """
     output, images = stage.output, stage.settings.images
     if images is not None and not images.is_dir():
