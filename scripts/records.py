@@ -38,6 +38,7 @@ from iconotext.evaluate.metrics import LINK_METRICS
 from iconotext.features.model_folder import folder_name
 from iconotext.papers.published import published_tables
 from iconotext.papers.tables.comparison import RESULTS, STATE, VALIDATION_K, model_folder
+from iconotext.papers.tables.results_grid import GRID_METRICS
 from iconotext.papers.tables.rows import DETECTION, Row, chosen_rows, find_table, is_by_relation, table_rows
 from iconotext.recipe import Recipe, load_recipe
 from iconotext.train.checkpoint import flat
@@ -53,7 +54,6 @@ READ = ("features.image", "features.text", "text.word_vectors", "image.network",
 LEFT_OUT = ("name", "follows", "seed")
 """Keys of recipes that change no figure; the seeds stand in the record."""
 
-SHOWN = ("auc", "p@1", "p@5")
 MAIN = ("AUC", "p@1", "p@5", "−L", "validation MedR", "MedR", "R@1", "R@5", "R@10")
 """Columns of a table that names none, of those that the record has."""
 
@@ -145,14 +145,14 @@ def _link_rows(results: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for row in results["rows"]:
         by_seed = row.get("seeds") if isinstance(row.get("seeds"), list) else [row]
         figures: dict[str, Any] = {}
-        for metric in SHOWN:
+        for metric in GRID_METRICS:
             if row[metric] is not None:
                 spread = (row.get("spread") or {}).get(metric)
                 figures[LINK_METRICS[metric].label] = _figure(row[metric], row["intervals"][metric], spread)
         if "test_loss" in row:
             figures["−L"] = round(-row["test_loss"], 5)
         compared = row.get("difference") or {}
-        for metric in SHOWN:
+        for metric in GRID_METRICS:
             if metric in compared:
                 name = f"{LINK_METRICS[metric].label} − {compared['to']}"
                 figures[name] = _figure(compared[metric]["difference"], compared[metric]["interval"])

@@ -24,7 +24,7 @@ from iconotext.plain_text import shortened
 from iconotext.read import ReadSettings, find_documents, read_flows
 from iconotext.read.address import SITE_MARKERS, Addresses, site_folder
 from iconotext.read.blocks import Block, FlowImage
-from iconotext.read.captions import attach_captions
+from iconotext.read.captions import attach_captions, shown_caption
 from iconotext.read.format import all_formats
 from iconotext.read.html import read_whole_page
 from iconotext.read.text_file import decode_text
@@ -478,7 +478,7 @@ def _pictures(
                 sources=image.sources,
                 block=n,
                 alt=alt,
-                caption=image.caption or (image.title if image.title != alt else None),
+                caption=shown_caption(image, alt),
                 beside=beside[n],
                 language=language,
                 cited=bool(targets.intersection(image.anchors)),

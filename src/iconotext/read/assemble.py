@@ -12,7 +12,7 @@ from iconotext.errors import ImageError
 from iconotext.images import inspect
 from iconotext.read.address import Addresses
 from iconotext.read.blocks import Block, Flow, FlowImage
-from iconotext.read.captions import attach_captions
+from iconotext.read.captions import attach_captions, shown_caption
 from iconotext.read.sentences import document_language, is_label, split_sentences
 from iconotext.read.settings import ReadSettings
 from iconotext.types import Document, Image, Kind, Sentence
@@ -91,8 +91,7 @@ def _image(flow_image: FlowImage, addresses: Addresses, *, block: int, position:
         source=shown_address(flow_image.sources[0]),
         file=flow_image.file,
         alt=flow_image.alt or None,
-        # A title that repeats the alternative text is no caption.
-        caption=flow_image.caption or (flow_image.title if flow_image.title != flow_image.alt else None),
+        caption=shown_caption(flow_image, flow_image.alt),
         block=block,
         position=position,
         anchors=flow_image.anchors,

@@ -18,6 +18,11 @@ CAPTION_LABEL = re.compile(
 MAX_CAPTION_WORDS = 60
 
 
+def shown_caption(image: FlowImage, alt: str | None) -> str | None:
+    """Return the caption of an image: its own, else its title, unless that repeats the alternative text."""
+    return image.caption or (image.title if image.title != alt else None)
+
+
 def attach_captions(blocks: Iterable[Block]) -> list[Block]:
     """Move every caption from the text to its image.
 
