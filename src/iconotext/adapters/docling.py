@@ -122,7 +122,7 @@ class _Walk:
                 self.blocks += [_block(cell.text, "cell", ref) for cell in item.data.table_cells]
             case CodeItem() | FormulaItem():
                 pass
-            case TextItem() if ref in self._of_tables:  # text like any other; that of a picture is an attribute of it
+            case TextItem() if ref in self._of_tables:  # a caption that is text like any other
                 self.blocks.append(_block(item.text, "paragraph", ref))
             case TextItem() if parent in self._lines and ref not in self._of_pictures:
                 _extend(self._lines[parent], item.text, ref)

@@ -125,7 +125,9 @@ def tiff_pages(data: bytes, count: int) -> list[bytes | None]:
 
 
 def inspect(images: Sequence[Image], *, min_side: int = MIN_SIDE, max_pixels: int = MAX_PIXELS) -> tuple[Image, ...]:
-    """Set the problem of images that are not to be linked, by their headers; of several drawings, each is drawn once.
+    """Set the problem of images that are not to be linked, by their headers and names.
+
+    If there are several drawings, each is drawn once, since only drawing shows how long it takes.
 
     Args:
         images: The images of one document. An existing ``problem`` stays.

@@ -146,7 +146,7 @@ def _check_directory(stream: BinaryIO) -> None:
     if at < 0 or len(tail) < at + 22:
         raise DocumentError("cut off or damaged: it cannot be unpacked; download or save it again")
     directory: int = struct.unpack("<L", tail[at + 12 : at + 16])[0]  # its size in bytes
-    locator = tail[max(0, at - 20) : at]  # of a larger record, of 56 bytes, which larger archives have
+    locator = tail[max(0, at - 20) : at]  # names the place of a second record, of 56 bytes, in large archives
     if locator.startswith(LOCATOR_64) and len(locator) == 20:
         # Versions of zipfile take the record at the place that the locator names, or the one right before the locator.
         for place in (struct.unpack("<Q", locator[8:16])[0], start + at - 20 - 56):

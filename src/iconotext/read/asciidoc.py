@@ -45,7 +45,7 @@ QUOTES = (
     (re.compile(r"(?:\[[^\[\]]{0,100}+\])?(?<![\w#&])#(?=\S)(?P<inner>[^#\n]{1,250}+)#(?![\w#])"), "mark"),
 )
 ENTITY = re.compile(r"&amp;(#\d{1,7}|#x[\da-fA-F]{1,6}|[a-zA-Z]{2,20});")
-HELD = re.compile("\ue000(\\d{1,7})\ue001")  # stands for HTML in ``Texts.html``
+HELD = re.compile("\ue000(\\d{1,7})\ue001")  # a mark that stands for HTML, see ``Texts.html``
 MAX_VALUE = 4_000  # maximum number of characters of an attribute's value, with other attributes filled in
 MAX_FILLED = 16 * 2**20  # maximum number of characters that attributes add to a document
 CHARACTERS = {
@@ -234,7 +234,7 @@ def _lines(text: str, path: Path, includes: Includes, texts: Texts) -> list[str]
 
 
 def _condition(condition: re.Match[str], opened: list[bool], texts: Texts, output: list[str]) -> None:
-    """Read a condition, which is for the text in it, or else for all until its ``endif``; ``ifeval`` counts as true."""
+    """Read a condition for a text in brackets, or for all lines until its ``endif``; ``ifeval`` counts as true."""
     kind, names, text = condition[1], condition[2], condition[3]
     if kind == "endif":
         del opened[-1:]
@@ -268,7 +268,7 @@ class _Blocks:
         self.forget()
 
     def forget(self) -> None:
-        """Forget the title, identifiers, style and named attributes, which the block before had."""
+        """Forget title, identifiers, style and named attributes, which belong to one block only."""
         self.title, self.names, self.style, self.named = "", list[str](), "", dict[str, str]()
 
     def read(self, lines: list[str], depth: int) -> list[str]:

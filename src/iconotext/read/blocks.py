@@ -97,7 +97,7 @@ class BlockWriter:
         return self._length
 
     def text(self, text: str, *, emphasised: bool = False) -> None:
-        """Add text to the open block, collapsing white space across calls; a space alone is as the text around it."""
+        """Add text to the open block, collapsing white space across calls; a space alone is neither italic nor not."""
         collapsed = SPACE.sub(" ", text)
         if collapsed.startswith(" ") and (not self._parts or self._parts[-1].endswith(" ")):
             collapsed = collapsed[1:]

@@ -118,7 +118,7 @@ def _is_caption(block: Block, above: FlowImage) -> bool:
 
 
 def _take_italics_as_caption(block: Block) -> None:
-    """Make a text in italics that follows an image in the same paragraph its caption, as often in Markdown."""
+    """Make a text in italics the caption of the image before it in its paragraph, as often in Markdown."""
     if block.emphasised and block.images[-1][0] == 0 and block.images[-1][1].caption is None:
         _add_caption(block, block)
         block.text, block.targets, block.emphasised = "", [], False

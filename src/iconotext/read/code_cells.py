@@ -42,7 +42,7 @@ class Cell:
     """A cell of code."""
 
     label: str = ""  # the label of the cell; "" without one
-    name: str = ""  # by which the text refers to its picture: the label, after ``fig:`` unless it begins like that
+    name: str = ""  # by which the text refers to its picture: the label, with ``fig:`` before it unless it has that
     options: dict[str, Any] = field(default_factory=dict)  # by name, as text or a list of texts
     code: str = ""  # without the lines of options
 
@@ -112,7 +112,7 @@ def shown_files(code: str) -> list[str]:
             depth += {"(": 1, ")": -1}.get(code[at], 0)
             at += 1
         texts = [a or b for a, b in TEXT.findall(code[call.end() : at])]
-        # A text with a dot is the name of a file; others are units, formats and the like.
+        # Only a text with a dot is the name of a file.
         files += [text for text in texts if "." in text and len(files) < MAX_PICTURES]
     return files
 

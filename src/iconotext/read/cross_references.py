@@ -73,7 +73,7 @@ MAX_TITLE = 300  # maximum length of a caption or title that is shown for a labe
 
 
 def reference(label: str, text: str, otherwise: str, raw: str = "") -> str:
-    """Return the HTML of a reference; ``otherwise`` is its fallback text, ``raw`` how it is written in the source."""
+    """Return the HTML of a reference; ``otherwise`` is its fallback text, ``raw`` its markup in the source."""
     attributes = f'href="#{escape(label)}" data-shown="{escape(text)}"' + (f' data-raw="{escape(raw)}"' if raw else "")
     return f"<a {attributes}>{escape(otherwise)}</a>"
 
@@ -84,7 +84,7 @@ def numref_text(title: str) -> str:
 
 
 def fill_references(root: Any) -> dict[str, str]:
-    """Set the text of every reference; return these texts by ``raw``, as the references are written in the source."""
+    """Set the text of every reference; return each text by the markup of its reference in the source."""
     references = root.xpath(".//a[@data-shown]")
     if not references:
         return {}

@@ -49,7 +49,7 @@ SHOWN_FOR = {
 }
 """The first part of a label to the text of a reference to another file."""
 
-INLINE_R = re.compile(r"r[ \t#]|\{(?:r|python|julia)\}")  # code in a sentence, in place of its result
+INLINE_R = re.compile(r"r[ \t#]|\{(?:r|python|julia)\}")  # code in a sentence, which its result replaces
 
 REFERENCE = "|".join(
     (
@@ -140,7 +140,7 @@ def _cell(name: str, body: str) -> Cell | None:
 def _directive_html(
     name: str, argument: str, body: str, inline: Callable[[str], str], blocks: Callable[[str], str]
 ) -> str:
-    """Return the HTML of a directive; ``inline`` and ``blocks`` convert Markdown, in a paragraph and of paragraphs."""
+    """Return the HTML of a directive; ``inline`` converts Markdown within a paragraph, ``blocks`` whole paragraphs."""
     options, text = split_options(body)
     label, alt = options.get("name") or options.get("label") or "", options.get("alt")
     if name == "glue:figure":  # the argument is the name under which code of the notebook keeps the picture
@@ -158,7 +158,7 @@ def _directive_html(
         images, _, caption = text.strip().partition("\n\n")
         return figure([inline(images)], inline(caption), names=[label or argument])
     if name in ("list-table", "table", "csv-table"):
-        rows = "" if name == "csv-table" else text  # whose rows are no Markdown
+        rows = "" if name == "csv-table" else text  # the rows of csv-table are no Markdown
         return f'<div id="{escape(label)}"><p>{inline(argument)}</p></div>' + blocks(rows)
     title = f"<p>{inline(argument)}</p>" if argument else ""
     return f"<div>{title}{blocks(text)}</div>"

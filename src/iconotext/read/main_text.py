@@ -185,7 +185,7 @@ def _smallest_article(root: Element, body: Element, extents: dict[Element, Exten
     etree.strip_attributes(root, "colspan", "rowspan")
     has_many_blocks = next(islice(root.iter(*BLOCKS), MAX_COMPARED, None), None) is not None
     page = lxml_html.tostring(root, encoding="unicode")
-    # Its output only says which paragraphs it takes, since it drops many pictures and their places in the text.
+    # Only the choice of paragraphs is used: the output itself lacks many pictures and their places in the text.
     text = extract(page, fast=has_many_blocks, favor_recall=True, include_comments=False) or ""
     lines = {_letters(line) for line in text.splitlines()}
     characters: Counter[Element] = Counter()  # characters of such paragraphs within each element

@@ -113,7 +113,7 @@ def _wiki_alt(label: str | None) -> str:
 
 
 def _value(match: re.Match[str]) -> str:
-    """Return the address in ``{{ "/a.png" | relative_url }}``; "" for ``{{ site.baseurl }}``, which ``/`` follows."""
+    """Return the address in ``{{ "/a.png" | relative_url }}``; "" for others, such as ``{{ site.baseurl }}``."""
     quoted = QUOTED.match(match[1].removeprefix("-").lstrip())
     return quoted[1] if quoted else ""
 

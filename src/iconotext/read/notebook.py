@@ -50,7 +50,7 @@ def read_notebook(path: Path, settings: ReadSettings) -> list[Flow]:
         if number == 1:
             source, front = split_front_matter(source)
         if cell.get("cell_type") in ("markdown", "heading") and not _tags(cell) & REMOVED:
-            level = cell.get("level")  # of a heading cell, which there was before version 4
+            level = cell.get("level")  # of heading cells, which existed before version 4
             heading = "#" * level + " " if isinstance(level, int) and 0 < level < 7 else ""
             texts[number] = markdown_tree(heading + source, path.stem)
             whole.append(texts[number])

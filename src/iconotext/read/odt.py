@@ -171,7 +171,7 @@ class _Walk:
             self.boxes += self.blocks_of(box, "paragraph")
             return
         images = [part for part in element if local(part) == "image"]
-        if images and child(element, "object") is None:  # beside a chart or a formula, it is only a preview
+        if images and child(element, "object") is None:  # else it is the preview of a chart or formula
             described = [child(element, name) for name in ("desc", "title")]
             alt = next((text for e in described if e is not None and (text := " ".join((e.text or "").split()))), None)
             addresses = [attribute(image, "href") or "" for image in images]  # the same picture in several formats
