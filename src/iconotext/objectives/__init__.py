@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """An objective; its name is the setting of its weight in ``[objective]`` of a recipe.
+    """An objective, for recipes and guides; its name is its weight in ``[objective]``. ``train.loss`` sums them up.
 
     Attributes:
         function: The function that computes it; for cross_document the module with the contrasts, for sub_document the
