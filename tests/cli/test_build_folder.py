@@ -33,7 +33,7 @@ def test_a_site_becomes_a_corpus(tmp_path, picture):
     lines = [line.strip() for line in result.stderr.splitlines() if line.strip()]
     assert lines[-9:] == [
         "dropped:",
-        "5  picture: smaller than 64 px: an icon or a spacer",
+        "5  picture: smaller than 64 px",
         f"e.g. {tmp_path}/site/pages/root.md: /img/icon.png?0: smaller than 64 px (8 × 8): an icon or a spacer",
         "1  document that cannot be read",
         lines[-5],

@@ -207,6 +207,8 @@ def is_harmless(problem: str) -> bool:
 
 def kind_of(problem: str) -> str:
     """Return a harmless ``problem`` without the details of a single picture, so that pictures can be counted by it."""
+    if problem.startswith(_REPEAT):
+        return f"{_REPEAT} an earlier one"
     return re.split(r"[:(]", problem, maxsplit=1)[0].strip()
 
 

@@ -132,7 +132,7 @@ def test_what_cannot_be_used_is_told_and_leaves_the_rest_untouched(tmp_path, pic
     picture("a.png")
     picture("icon.png", size=(16, 16))
     (tmp_path / "good.md").write_text(
-        "One.\n\n![](gone.png)\n\nTwo.\n\n![](icon.png)\n\nThree.\n\n![the one](a.png)\n\nFour.\n"
+        "One.\n\n![](gone.png)\n\nTwo.\n\n![](icon.png)\n\nThree.\n\n![the one](a.png)\n\nFour.\n\n![](a.png)\n"
     )
     (tmp_path / "broken.docx").write_bytes(b"PK nothing")
     (tmp_path / "words.md").write_text("Only words.")
@@ -147,10 +147,11 @@ def test_what_cannot_be_used_is_told_and_leaves_the_rest_untouched(tmp_path, pic
         [BARE, "words.md", "no picture that can be used"],
         ["picture: not found beside the document", "good.md: gone.png", ""],
         [
-            "picture: smaller than 64 px: an icon or a spacer",
+            "picture: smaller than 64 px",
             "good.md: icon.png",
             "smaller than 64 px (16 × 16): an icon or a spacer",
         ],
+        ["picture: the same picture as an earlier one", "good.md: a.png", "the same picture as a.png"],
     ]
 
 

@@ -26,7 +26,7 @@ from iconotext.corpus.image_files import ImageKeys
 from iconotext.corpus.row import Split, UniqueIds, row_of, written_source
 from iconotext.corpus.split import Shares, at_least_two, connected, grouped_splits
 from iconotext.errors import CorpusError, DocumentError, IconotextError
-from iconotext.images import inspect
+from iconotext.images import inspect, is_harmless, kind_of
 from iconotext.read import ReadSettings, find_documents, formats_by_suffix, read_documents
 from iconotext.read.address import REMOTE
 from iconotext.read.find import no_documents
@@ -149,8 +149,8 @@ BARE = "document without sentences or usable pictures"
 FILES = 8
 """Number of files that are read together."""
 
-PARTICULARS = re.compile(r" \(\d+ × \d+\)| as image \d+|(?<=outside the folder) \S+/")
-"""Sizes, numbers and folders, in which messages about the same problem differ."""
+PARTICULARS = re.compile(r" \(\d+ × \d+\)|(?<=outside the folder) \S+/")
+"""Sizes and folders, in which messages about the same problem differ, besides the details of icons and repeats."""
 
 
 class Settings(ReadSettings, BuilderSettings):
@@ -349,7 +349,7 @@ def _ready(document: Document, folder: Path, images: Path, dropped: list[tuple[s
     for image in document.images:
         problem = image.problem or _unwritable(image, folder)
         if problem is not None:
-            alike = PARTICULARS.sub("", problem)
+            alike = kind_of(problem) if is_harmless(problem) else PARTICULARS.sub("", problem)
             reason = "" if alike == problem else problem
             if problem == UNFETCHED:
                 reason = _web(image.source)
