@@ -197,7 +197,7 @@ def test_a_localhost_that_leads_elsewhere_is_refused(server, made, monkeypatch):
     captioner = made(url=f"http://localhost:{server.port}/v1")
     found = [(2, 1, 6, "", ("127.0.0.1", server.port)), (2, 1, 6, "", ("203.0.113.9", server.port))]
     monkeypatch.setattr("socket.getaddrinfo", lambda *_, **__: found)
-    with pytest.raises(CaptionerError, match="localhost is another machine by the name service"):
+    with pytest.raises(CaptionerError, match="localhost resolves to another machine"):
         captioner.ask(*messages(1))
     assert server.asked == []
 

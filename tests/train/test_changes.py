@@ -144,7 +144,7 @@ FIRST = "before training: validation loss 2.0000"
             STARTED | {"before": {"validation_loss": 2.0, "validation_auc": 0.546},
                        "changed": {"images": 157, "picture": 41, "all": 1}},
             ["before training: validation loss 2.0000, AUC 54.6",
-             "links changed: of 157 pictures, 41 have another best sentence by the picture alone, 1 with all evidence"],
+             "links changed: of 157 pictures, 41 get another best sentence by the picture alone, 1 by all evidence"],
         ),
         (
             STARTED | {"changed": {"images": 1, "picture": 0, "all": 0, "held_out": {
@@ -166,7 +166,7 @@ FIRST = "before training: validation loss 2.0000"
         ),
         (
             STARTED | {"best_epoch": 0, "validation_loss": 2.0, "last_loss": 2.5},
-            [FIRST, "no epoch was better than that (the last: 2.5000), so the model is the one it was"],
+            [FIRST, "no epoch lowered the validation loss (the last: 2.5000): the model is unchanged"],
         ),
         (
             STARTED | {"validation_loss": 1.99},

@@ -40,7 +40,7 @@ TRIES = 5
 """Tries for a picture; the server rests 2, 4, 8 and 16 seconds between them, or as long as it asks for."""
 
 TIMEOUTS = 2
-"""Tries for a picture for which the server takes too long; more would hold up a run for as long."""
+"""Timeouts after which a picture is given up; each costs up to ``CaptionerSettings.seconds``."""
 
 FAILURES = 3
 """Pictures in a row whose answers are of no use, after which no more are asked."""
@@ -84,7 +84,7 @@ class CaptionerSettings(BaseModel):
     """Pictures that the server gets at a time."""
 
     seconds: float = Field(300.0, gt=0)
-    """Most seconds that the server may take for one picture, those in which it works on others included."""
+    """Most seconds to wait for one picture; the time in which the server works on others counts."""
 
     @field_validator("url")
     @classmethod
@@ -129,7 +129,7 @@ class NoReply:
 
 
 class Captioner:
-    """A vision model on a server. May be shared by threads.
+    """A client of a vision model on a server. May be shared by threads.
 
     Args:
         settings: Address and name of the model, and the limits.
@@ -265,7 +265,7 @@ class Captioner:
             raise
         finally:
             self._budget.give(tokens)
-            with self._budget.changed:
+            with self._budget.changed:  # its lock serves for this sum, too
                 self.tokens += tokens
 
     def _body(self, messages: Messages) -> bytes:
@@ -307,7 +307,7 @@ class Captioner:
         except (OSError, UnicodeError) as error:
             raise self._error(f"the name {host} cannot be looked up") from error
         if not self.is_remote and not all(map(is_loopback, addresses)):
-            raise self._error(f"{host} is another machine by the name service of this one: {', '.join(addresses)}")
+            raise self._error(f"{host} resolves to another machine: {', '.join(addresses)}")
         # Most of these servers listen to IPv4 only, while ``localhost`` is often IPv6 first.
         return min(addresses, key=lambda address: ":" in address)
 
@@ -360,7 +360,7 @@ _Job = tuple[Any, bytes | None, Reply | NoReply | None]
 
 
 class _Useless(Exception):
-    """An answer without a reply, which says nothing of those about other pictures."""
+    """An answer without a usable reply; other pictures may still get one."""
 
 
 class _Budget:

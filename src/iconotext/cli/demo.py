@@ -28,5 +28,5 @@ def demo(
 
         article = write_demo(folder, force=force)
         with_ocr = {"evidence": EVIDENCE} if has("ocr") else {}
-        linking = LinkSettings(explain=True, **with_ocr)
+        linking = LinkSettings(explain=True, **with_ocr)  # the page shows why each picture is linked
         link_folder([article], folder / "linked", RunSettings(linking=linking, force=force))

@@ -112,7 +112,7 @@ def reproduce(
     """
     with known_errors(download=download, goes_on=True, elsewhere=True):
         require("papers", purpose="reproducing a table")
-        from iconotext.papers.tables import corpora, runner
+        from iconotext.papers.tables import runner, several_corpora
 
         many_corpora = len(corpus) > 1 or _is_named(corpus[0])
         if many_corpora and dataset is not None:
@@ -120,7 +120,7 @@ def reproduce(
         show = Bars() if sys.stderr.isatty() else Lines()
         with closing(show):
             run = (
-                partial(corpora.reproduce_corpora, table, corpora.named_corpora(table, corpus))
+                partial(several_corpora.reproduce_corpora, table, several_corpora.named_corpora(table, corpus))
                 if many_corpora
                 else partial(runner.reproduce, table, Path(corpus[0]), dataset=dataset)
             )

@@ -179,8 +179,8 @@ def make_encoder(side: Literal["text", "image"], recipe: Recipe, inputs: Inputs)
     dim = recipe.dim
     settings: EncoderSettings = getattr(recipe, side)
     features: int = getattr(inputs, f"{side}_features")
-    network: Callable[..., nn.Module] = resolve_name(ENCODERS[side][settings.kind].network)
-    options = settings.model_dump(exclude=set(settings.not_of_network))
+    network: Callable[..., nn.Module] = resolve_name(ENCODERS[side][settings.kind].module)
+    options = settings.model_dump(exclude=set(settings.not_passed_on))
     match settings:
         case WordSettings():
             return network(inputs.words, dim=dim, **options)

@@ -18,7 +18,7 @@ from iconotext.features.hub_models import load_resnet
 from iconotext.features.model_folder import folder_of_model
 from iconotext.features.runtime import WEIGHTS
 from iconotext.networks.projection import Projection
-from iconotext.recipe.encoders import EMBEDDED
+from iconotext.recipe.encoders import BUNDLED
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,19 +52,19 @@ class ImageNetwork(nn.Module):
         *,
         dim: int,
         dropout: float,
-        network: str = EMBEDDED,
+        network: str = BUNDLED,
         batch_norm: bool = False,
         pictures: Literal["cropped", "resized"] = "cropped",
     ) -> None:
         super().__init__()
         self.prepared = middle if pictures == "cropped" else resized
         self.network: nn.Module
-        if network == EMBEDDED:
+        if network == BUNDLED:
             lite = network_of(load_weights(FOLDER / WEIGHTS), rounding=False).train().requires_grad_(True)
             lite.classifier.requires_grad_(False)  # not part of the joint space
             self.network, width = lite, DIM
         else:
-            resnet, width = load_resnet(network, folder_of_model(network, (EMBEDDED,)))
+            resnet, width = load_resnet(network, folder_of_model(network, (BUNDLED,)))
             self.network = _FromPixels(resnet)
         self.projection = Projection(
             width, dim=dim, hidden=0, dropout=dropout, dropout_at="output", batch_norm=batch_norm

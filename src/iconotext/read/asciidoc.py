@@ -15,6 +15,7 @@ from iconotext.read.sentences import language_code
 from iconotext.read.settings import ReadSettings
 from iconotext.read.text_file import Includes, decode_text
 
+# Every repeat is bounded or possessive, so that no document makes a match take long.
 ATTRIBUTE_REFERENCE = re.compile(r"(\\?)\{([\w-]{1,100})\}")
 ATTRIBUTE = re.compile(
     r"\s*+(?:([\w-]{1,50})\s*+=\s*+)?(?:\"((?:[^\"\\]|\\.)*+)\"|'((?:[^'\\]|\\.)*+)'|([^,]*+))[^,]*+(?:,|$)"
@@ -197,7 +198,8 @@ def read_asciidoc(path: Path, settings: ReadSettings) -> list[Flow]:
 def _lines(text: str, path: Path, includes: Includes, texts: Texts) -> list[str]:
     """Return the lines of a file and of its included files, without those that conditions exclude.
 
-    Attributes that conditions and names of files need are set on the way; ``_Blocks`` sets them again in their order.
+    Attributes are set here already, since conditions and names of included files use them. ``_Blocks`` sets them a
+    second time, so that each text gets the values at its place.
     """
     output: list[str] = []
     waiting = [(iter(text.splitlines()), path)]  # the open files, the innermost last
@@ -224,6 +226,7 @@ def _lines(text: str, path: Path, includes: Includes, texts: Texts) -> list[str]
             included = includes.text(texts.filled(include[1]).strip(), file)
             if included is not None:
                 inner = REMOVED_CHARACTERS.sub("", included[1]).splitlines()
+                # Empty lines, so that the text does not join the paragraphs around it.
                 waiting.append((iter(["", *inner, ""]), included[0]))
             continue
         elif entry := ENTRY.fullmatch(stripped):
@@ -234,7 +237,10 @@ def _lines(text: str, path: Path, includes: Includes, texts: Texts) -> list[str]
 
 
 def _condition(condition: re.Match[str], opened: list[bool], texts: Texts, output: list[str]) -> None:
-    """Read a condition for a text in brackets, or for all lines until its ``endif``; ``ifeval`` counts as true."""
+    """Apply a condition: it decides about the text in its brackets, or without one about all lines to its ``endif``.
+
+    ``ifeval`` counts as true.
+    """
     kind, names, text = condition[1], condition[2], condition[3]
     if kind == "endif":
         del opened[-1:]
@@ -269,7 +275,7 @@ class _Blocks:
 
     def forget(self) -> None:
         """Forget title, identifiers, style and named attributes, which belong to one block only."""
-        self.title, self.names, self.style, self.named = "", list[str](), "", dict[str, str]()
+        self.title, self.identifiers, self.style, self.named = "", list[str](), "", dict[str, str]()
 
     def read(self, lines: list[str], depth: int) -> list[str]:
         """Return the HTML of the blocks in the lines; ``depth`` counts the blocks around them."""
@@ -301,7 +307,7 @@ class _Blocks:
         if entry := ENTRY.fullmatch(line):
             self.texts.set(entry)
         elif anchor := ANCHOR.fullmatch(line):
-            self.names.append(anchor[1])
+            self.identifiers.append(anchor[1])
             if anchor[2]:
                 self.texts.reference_texts[anchor[1]] = anchor[2].strip()
         elif title := TITLE.fullmatch(line):
@@ -317,8 +323,8 @@ class _Blocks:
         plain, named = parse_attributes(self.texts.filled(text))
         first = plain[0] if plain else ""
         self.style = re.split(r"[#.%]", first, maxsplit=1)[0].strip() or self.style
-        self.names += re.findall(r"#([\w:.-]+?)(?=[.%#]|$)", first)
-        self.names += [named["id"]] if "id" in named else []
+        self.identifiers += re.findall(r"#([\w:.-]+?)(?=[.%#]|$)", first)
+        self.identifiers += [named["id"]] if "id" in named else []
         self.named |= named
         self.title = named.get("title", self.title)
 
@@ -327,15 +333,15 @@ class _Blocks:
         kind = delimiter[0]
         title = self.texts.html(self.title) if self.title else ""
         if self.style in DRAWN:
-            name = self.names[0] if self.names else self.style
-            return figure([made_by_code(name, self.named.get("alt"))], title, names=self.names)
+            name = self.identifiers[0] if self.identifiers else self.style
+            return figure([made_by_code(name, self.named.get("alt"))], title, names=self.identifiers)
         if (kind in CODE and delimiter != "--") or self.style in CODE_STYLES or depth >= MAX_DEPTH:
             return ""
         if kind == "+":  # HTML that is passed through
             return "\n".join(inner)
         if delimiter[1:] == "===" and kind != "=":  # such as |===
             return self.table(inner, title, depth, kind)
-        names, quote = list(self.names), kind == "_"
+        names, quote = list(self.identifiers), kind == "_"
         self.forget()
         html = "".join(self.read(inner, depth + 1))
         if title and "<img" in html:
@@ -345,7 +351,7 @@ class _Blocks:
 
     def table(self, lines: list[str], title: str, depth: int, kind: str) -> str:
         """Return the HTML of a table; all of its cells are in one row, since only their order counts."""
-        names, text = list(self.names), "\n".join(lines)
+        names, text = list(self.identifiers), "\n".join(lines)
         whole_style = self.named.get("cols", "")
         self.forget()
         if kind in ",:":
@@ -370,16 +376,19 @@ class _Blocks:
             return "", at + 1
         if heading := HEADING.fullmatch(line):
             level = len(heading[1])
-            self.names += [anchor[0] for anchor in ANCHOR.findall(heading[2])]
+            self.identifiers += [anchor[0] for anchor in ANCHOR.findall(heading[2])]
             text = self.texts.html(ANCHOR.sub("", heading[2]))
-            return f"{anchors(self.names)}<h{level}>{text}</h{level}>", at + 1
+            return f"{anchors(self.identifiers)}<h{level}>{text}</h{level}>", at + 1
         if image := IMAGE.fullmatch(line):
             return self.image(image), at + 1
         if self.style in CODE_STYLES or (line[0] in " \t" and not ITEM.fullmatch(line)):
             return "", self.end_of_text(lines, at)
         end = self.end_of_text(lines, at)
         if item := ITEM.fullmatch(line):
-            return f"<li>{anchors(self.names)}{self.texts.html(' '.join([item[1], *lines[at + 1 : end]]))}</li>", end
+            return (
+                f"<li>{anchors(self.identifiers)}{self.texts.html(' '.join([item[1], *lines[at + 1 : end]]))}</li>",
+                end,
+            )
         if term := TERM.fullmatch(line):
             rest = " ".join([term[2] or "", *lines[at + 1 : end]]).strip()
             return f"<dt>{self.texts.html(term[1])}</dt><dd>{self.texts.html(rest)}</dd>", end
@@ -387,7 +396,7 @@ class _Blocks:
         tag = "blockquote" if self.style in ("quote", "verse") else "p"
         title = f"<p>{self.texts.html(self.title)}</p>" if self.title else ""
         html = self.texts.html(ADMONITION.sub("", text, count=1))
-        return f"{title}<{tag}>{anchors(self.names)}{html}</{tag}>", end
+        return f"{title}<{tag}>{anchors(self.identifiers)}{html}</{tag}>", end
 
     def end_of_text(self, lines: list[str], at: int) -> int:
         """Return the number of the line after the text that begins at a line."""
@@ -404,6 +413,6 @@ class _Blocks:
         """Return the HTML of ``image::a.png[...]`` with its title as caption."""
         plain, named = parse_attributes(self.texts.filled(image[2]))
         title = named.get("title") or self.title
-        names = [*self.names, *([named["id"]] if "id" in named else [])]
+        names = [*self.identifiers, *([named["id"]] if "id" in named else [])]
         html = self.texts.picture(image[1], plain, named)
         return figure([html], self.texts.html(title) if title else "", names=names)

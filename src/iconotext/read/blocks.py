@@ -28,7 +28,7 @@ class FlowImage:
         part: The chapter of an EPUB that contains it.
         decorative: Whether the source marks it as decoration.
         linked: Whether it is the only content of a link.
-        sides: Width and height at which the source shows it, in pixels, each None if not given; None without both.
+        sides: Width and height in pixels at which the source shows it; None for a side, or for both, if not given.
     """
 
     sources: tuple[str, ...]
@@ -72,7 +72,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """A document, as returned by a reader."""
+    """A document as a reader returns it: one flow of blocks, not yet divided into sentences."""
 
     blocks: list[Block]  # in reading order
     title: str | None = None
@@ -97,7 +97,7 @@ class BlockWriter:
         return self._length
 
     def text(self, text: str, *, emphasised: bool = False) -> None:
-        """Add text to the open block, collapsing white space across calls; a space alone is neither italic nor not."""
+        """Add text to the open block, collapsing white space across calls; white space alone counts neither way."""
         collapsed = SPACE.sub(" ", text)
         if collapsed.startswith(" ") and (not self._parts or self._parts[-1].endswith(" ")):
             collapsed = collapsed[1:]
@@ -132,7 +132,7 @@ class BlockWriter:
 
 
 def drop_repeated_title(blocks: list[Block]) -> list[Block]:
-    """Remove a title that the next heading repeats: some converters write both."""
+    """Remove the first heading if one of the next three blocks repeats it: some converters write the title twice."""
     for block in blocks[1:4]:
         if blocks[0].kind == block.kind == "heading" and blocks[0].text.casefold() == block.text.casefold():
             return blocks if blocks[0].images else blocks[1:]

@@ -9,8 +9,8 @@ from pydantic import BeforeValidator, Field
 
 from iconotext.recipe.settings import Settings
 
-EMBEDDED = "efficientnet-lite0"
-"""The image network in the package."""
+BUNDLED = "efficientnet-lite0"
+"""The image network that comes with the package."""
 
 Dropout = Annotated[float, Field(ge=0, lt=1)]
 
@@ -21,12 +21,12 @@ class EncoderSettings(Settings):
     kind: str
     """Which encoder it is."""
 
-    not_of_network: ClassVar[frozenset[str]] = frozenset({"kind"})
-    """Settings that are no arguments of the network."""
+    not_passed_on: ClassVar[frozenset[str]] = frozenset({"kind"})
+    """Settings that are no arguments of the PyTorch module."""
 
     @property
-    def keeps_statistics(self) -> bool:
-        """Whether it has running statistics of batches besides weights, so that weights cannot be averaged."""
+    def collects_statistics(self) -> bool:
+        """Whether batch norms collect running statistics, which the mean of several epochs' weights would not fit."""
         return False
 
 
@@ -56,7 +56,7 @@ class ProjectionSettings(EncoderSettings):
     hidden layer if there is one. ``input``: the features."""
 
     @property
-    def keeps_statistics(self) -> bool:
+    def collects_statistics(self) -> bool:
         """See ``EncoderSettings``."""
         return self.batch_norm
 
@@ -76,7 +76,7 @@ class TowerSettings(EncoderSettings):
 class WordSettings(EncoderSettings):
     """Settings of all encoders of words."""
 
-    not_of_network = frozenset({"kind", "word_vectors", "max_words", "max_tokens"})  # these describe the vocabulary
+    not_passed_on = frozenset({"kind", "word_vectors", "max_words", "max_tokens"})  # these describe the vocabulary
 
     word_dim: int = Field(300, ge=1)
     """Length of a word vector."""
@@ -119,7 +119,7 @@ class TransformerSettings(WordSettings):
 
     kind: Literal["transformer"] = "transformer"
 
-    not_of_network = frozenset({"kind", "word_vectors", "max_words"})
+    not_passed_on = frozenset({"kind", "word_vectors", "max_words"})
 
     layers: int = Field(3, ge=0)
     """Number of layers (N_T); 0: none, but a softmax pooling of the words."""
@@ -143,7 +143,7 @@ class LSTMSettings(WordSettings):
     which the paper cites), or by vᵀ tanh(W h + b). ``none``: only the last states are used."""
 
     @property
-    def keeps_statistics(self) -> bool:
+    def collects_statistics(self) -> bool:
         """See ``EncoderSettings``."""
         return True
 
@@ -153,10 +153,10 @@ class NetworkSettings(EncoderSettings):
 
     kind: Literal["network"] = "network"
 
-    network: str = EMBEDDED
+    network: str = BUNDLED
     """Which network, from its ImageNet weights: ``efficientnet-lite0``, which comes with the program and whose batch
-    norms are folded in and keep their statistics, or the folder or hub name of a ResNet (``microsoft/resnet-50``),
-    whose batch norms are trained."""
+    norms are folded into its convolutions, with the statistics of ImageNet, or the folder or hub name of a ResNet
+    (``microsoft/resnet-50``), whose batch norms are trained."""
 
     dropout: Dropout = 0.4
     """Share of numbers of the joint vector that is dropped in training."""
@@ -169,9 +169,9 @@ class NetworkSettings(EncoderSettings):
     and sometimes mirrored (Hessel 2019). ``resized``: all of a picture, in training too (Alikhani 2021)."""
 
     @property
-    def keeps_statistics(self) -> bool:
+    def collects_statistics(self) -> bool:
         """See ``EncoderSettings``."""
-        return self.network != EMBEDDED or self.batch_norm
+        return self.network != BUNDLED or self.batch_norm
 
 
 class RegionSettings(EncoderSettings):
@@ -179,7 +179,7 @@ class RegionSettings(EncoderSettings):
 
     kind: Literal["regions"] = "regions"
 
-    not_of_network = frozenset({"kind", "concepts", "max_regions"})
+    not_passed_on = frozenset({"kind", "concepts", "max_regions"})
 
     layers: int = Field(3, ge=0)
     """Number of layers (N_C, Eq. 10); 0: none, but a softmax pooling of regions and concepts."""
@@ -227,12 +227,12 @@ ImageEncoder = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class EncoderKind:
-    """An encoder that can be trained; ``kind`` in ``[text]`` or ``[image]`` of a recipe.
+    """An encoder that a recipe can choose by ``kind`` in ``[text]`` or ``[image]``.
 
     Attributes:
         reads: Its input.
         settings: The table of its settings.
-        network: The PyTorch module, which ``encoders.joint_model`` makes.
+        module: The class of its PyTorch module, which ``encoders.joint_model`` makes.
     """
 
     name: str
@@ -240,7 +240,7 @@ class EncoderKind:
     paper: str
     reads: str
     settings: type[EncoderSettings]
-    network: str
+    module: str
 
 
 _NETWORKS = "iconotext.networks"
@@ -315,6 +315,6 @@ IMAGE_ENCODERS = {
             f"{_NETWORKS}.transformer:RegionEncoder",
         ),
         replace(TEXT_ENCODERS["identity"], reads="features of a dual encoder"),
-        replace(TEXT_ENCODERS["tower"], reads="pixels", network=f"{_NETWORKS}.dual_encoder:ImageTower"),
+        replace(TEXT_ENCODERS["tower"], reads="pixels", module=f"{_NETWORKS}.dual_encoder:ImageTower"),
     )
 }

@@ -110,7 +110,7 @@ class Recipe(Settings):
         self._check_dual()
         if self.linking.bridge and (self.words or not isinstance(self.image, ProjectionSettings)):
             raise ValueError("linking.bridge needs a text backbone, and projections of an image backbone's features")
-        if self.training.average > 1 and (self.text.keeps_statistics or self.image.keeps_statistics):
+        if self.training.average > 1 and (self.text.collects_statistics or self.image.collects_statistics):
             raise ValueError(
                 f"training.average is {self.training.average}: the mean of several epochs' weights does not fit the "
                 "statistics that their batch norms kept; set it to 1"

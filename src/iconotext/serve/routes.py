@@ -17,7 +17,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from iconotext.excerpts import Chunk, Context
 from iconotext.place.output import PlacedOut
 from iconotext.report.as_json import FailedOut, LinkedOut
-from iconotext.serve import alt_text, collections, pages, programs, search, study
+from iconotext.serve import alt_text, collections, pages, search, stateless, study
 from iconotext.serve.answers import Problem
 
 ALWAYS = (400, 401, 403, 408, 413, 421, 422, 507)
@@ -117,13 +117,13 @@ _FILE = (404, 409, 503)  # a process makes the answer
 _WORK = (415, 500, 503, 504)  # a process works on the files of the request
 
 CALLS = (
-    Route("GET", "/v1/health", programs.health, "server", open=True),
-    Route("GET", "/metrics", programs.metrics, "server", sends=["text/plain"]),
-    Route("POST", "/v1/link", programs.link, "programs", errors=_WORK, files=True, model=list[LinkedOut | FailedOut]),
-    Route("POST", "/v1/context", programs.context, "programs", errors=_WORK, files=True, model=list[Context]),
-    Route("POST", "/v1/chunks", programs.chunks, "programs", errors=_WORK, files=True, model=list[Chunk]),
-    Route("POST", "/v1/place", programs.place, "programs", errors=_WORK, files=True, model=PlacedOut),
-    Route("POST", "/v1/check", programs.check, "programs", errors=_WORK, files=True, model=programs.CheckOut),
+    Route("GET", "/v1/health", stateless.health, "server", open=True),
+    Route("GET", "/metrics", stateless.metrics, "server", sends=["text/plain"]),
+    Route("POST", "/v1/link", stateless.link, "programs", errors=_WORK, files=True, model=list[LinkedOut | FailedOut]),
+    Route("POST", "/v1/context", stateless.context, "programs", errors=_WORK, files=True, model=list[Context]),
+    Route("POST", "/v1/chunks", stateless.chunks, "programs", errors=_WORK, files=True, model=list[Chunk]),
+    Route("POST", "/v1/place", stateless.place, "programs", errors=_WORK, files=True, model=PlacedOut),
+    Route("POST", "/v1/check", stateless.check, "programs", errors=_WORK, files=True, model=stateless.CheckOut),
     Route("GET", "/v1/collections", collections.all_collections, "collections"),
     Route("POST", "/v1/collections", collections.drop, "collections", errors=[415], status=201, files=True),
     Route("POST", "/v1/collections/path", collections.open_path, "collections", errors=[404], status=201),

@@ -64,8 +64,8 @@ def notes(metrics: Mapping[str, Any]) -> Iterator[str]:
         )
     if "began_again_after" in metrics:
         yield (
-            f"nothing was learned in {metrics['began_again_after']} epochs, so training began again with the mean of "
-            "the negatives (objective.remedy_epochs)"
+            f"nothing was learned in {metrics['began_again_after']} epochs, so training was restarted, with the mean "
+            "of the negatives for the loss (objective.remedy_epochs)"
         )
     if "collapse" in metrics:
         yield str(metrics["collapse"]["why"])
@@ -87,7 +87,7 @@ def _gains(metrics: Mapping[str, Any]) -> Iterator[str]:
     auc_text = "" if auc is None else f", AUC {100 * auc:.1f}"
     yield f"before training: validation loss {before['validation_loss']:.4f}{auc_text}"
     if not metrics["best_epoch"]:
-        yield f"no epoch was better than that (the last: {metrics['last_loss']:.4f}), so the model is the one it was"
+        yield f"no epoch lowered the validation loss (the last: {metrics['last_loss']:.4f}): the model is unchanged"
     elif loss > (1 - LITTLE) * before["validation_loss"]:
         yield f"it is now less than {100 * LITTLE:g} % better: training changed little"
     changed = metrics.get("changed", {})
@@ -100,14 +100,14 @@ def _gains(metrics: Mapping[str, Any]) -> Iterator[str]:
         pictures = counted(changed["images"], "picture")
         if changed["picture"] or changed["all"]:
             yield (
-                f"links changed: of {pictures}, {changed['picture']:,} have another best sentence by the picture "
-                f"alone, {changed['all']:,} with all evidence"
+                f"links changed: of {pictures}, {changed['picture']:,} get another best sentence by the picture "
+                f"alone, {changed['all']:,} by all evidence"
             )
         else:
             yield f"links changed: none; of {pictures}, each has the same best sentence as before"
         if changed.get("held_out"):
             yield describe_gain(changed["held_out"])
-        elif "held_out" in changed:  # models of earlier versions lack it
+        elif "held_out" in changed:  # empty; models of earlier versions lack it
             yield (
                 "not measured: whether the new links are better, since no document that was not trained on has known "
                 "links; look at some of them, or write known links by hand and run `iconotext evaluate --compare`"
@@ -149,9 +149,10 @@ def concept_shares(prepared: Prepared) -> dict[str, float]:
         words = load_vocabulary(prepared.folder / VOCABULARY).words
         names = {word for name in prepared.meta["concepts"] for word in words_of(name)}
         counts = np.bincount(prepared.words.ids, minlength=len(words))
-        letters = np.array([number == 0 or any(map(str.isalnum, word)) for number, word in enumerate(words)])
-        bridged = np.array([word in names for word in words]) & letters
-        shares["words"] = float(counts[bridged].sum() / max(counts[letters].sum(), 1))
+        # Number 0 stands for all unknown words.
+        counted = np.array([number == 0 or any(map(str.isalnum, word)) for number, word in enumerate(words)])
+        bridged = np.array([word in names for word in words]) & counted
+        shares["words"] = float(counts[bridged].sum() / max(counts[counted].sum(), 1))
     return shares
 
 

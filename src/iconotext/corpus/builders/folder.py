@@ -55,13 +55,12 @@ def layout_links(document: Document, rule: LinkRule) -> tuple[tuple[int, int], .
     stands alone belongs to the paragraph above it, or to the one below if it stands at the beginning or right under a
     heading; to the heading if there is no paragraph.
 
-    ``step``: a picture belongs to the step that it stands in or after: the last list item before it in its section;
-    before the first item, to that one; in a section without items, to all sentences. A section goes from heading to
-    heading.
+    ``step``: a picture belongs to the last list item before it in its section, or to the first item if none is before
+    it. In a section without items it belongs to all sentences. A section goes from heading to heading.
 
-    ``caption``: a picture belongs to its caption if captions are among the sentences; else to the sentence that says
-    the same: the one with most of the words of the caption (or the alternative text, if there is no caption), at least
-    two and at least half of them; the nearest of several.
+    ``caption``: a picture belongs to its caption if captions are among the sentences. Otherwise it belongs to the
+    sentence that shares most words with the caption (or with the alternative text, if there is no caption): at least
+    two words, and at least half of the caption's. Of equal sentences the nearest one counts.
     """
     if not (document.sentences and document.images and document.has_layout):
         return ()
@@ -207,11 +206,11 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
         subject = "the document does not have" if total == 1 else f"none of {total:,} documents has"
         raise CorpusError(f"{subject} both sentences and a picture that can be used")
     splits = _splits(records, connected(document["keys"] for document in records), shares, settings.seed)
-    ids, inside, beside = UniqueIds(), set[str](), f"{build.relative_path(images)}/"
+    ids, saved, saved_prefix = UniqueIds(), set[str](), f"{build.relative_path(images)}/"
     pictures = linked = 0
     for document, split in zip(records, splits, strict=True):
         values = document["values"]
-        inside.update(source for source in values["images"] if source.startswith(beside))
+        saved.update(source for source in values["images"] if source.startswith(saved_prefix))
         pictures += len(values["images"])
         linked += len({image for _, image in values.get("links", ())})
         yield values | {"id": ids.take(values["id"]), "split": split}
@@ -220,10 +219,9 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
         build.report.count(f"pictures with a link ({settings.links})", linked)
     if settings.validation and "validation" not in splits:
         build.report.note("too few documents to leave any for validation: give more, or validation=0")
-    if inside:
+    if saved:
         build.report.note(
-            f"{images} has {len(inside)} pictures that came inside documents, or from the web: keep it beside the "
-            "corpus"
+            f"{images} has {len(saved)} pictures that came inside documents, or from the web: keep it beside the corpus"
         )
 
 

@@ -31,7 +31,7 @@ class ImageInfo(BaseModel):
     matched_text_index: Annotated[StrictInt, Field(ge=-1)] | None = None
 
 
-class Shard(BaseModel):
+class ShardLine(BaseModel):
     """A line of a shard; other keys are kept unchanged."""
 
     model_config = ConfigDict(extra="allow")
@@ -52,8 +52,8 @@ def mmc4_parts(path: Path) -> Iterator[Part]:
 
     The id is the address of the page. Images are beside the shard, or in the folder ``SHARD_images`` where the data
     set's own download script puts them. ``meta["mmc4"]`` has all other keys of the line, ``meta["image_info"]`` those
-    of each image. A document has links if at least one of its images has a ``matched_text_index``; in such a document
-    null and -1 mean none.
+    of each image. If an image of a document has a ``matched_text_index``, the links of the document are known, and null
+    and -1 mean an image without a link; if none has one, they are unknown.
     """
     folder = _folder(path)
     return (partial(_records, first, lines, folder) for first, lines in line_blocks(path))
@@ -66,7 +66,7 @@ def write_mmc4(rows: Iterable[Row], path: Path, *, force: bool) -> int:
     ``SHARD_images`` beside it, if that exists, since ``mmc4_parts`` looks there.
     """
     home, folder = path.parent.resolve(), _folder(path)
-    return write_lines((json_of(row, _written(row, home, folder)) for row in rows), path, force=force)
+    return write_lines((json_of(row, _line_of(row, home, folder)) for row in rows), path, force=force)
 
 
 def images_folder(path: Path) -> Path:
@@ -90,7 +90,7 @@ def _records(first: int, lines: Iterable[bytes], folder: str) -> Iterator[Record
 def shard_record(value: object, place: str, number: int, folder: str = "") -> Record:
     """Return the record of a line; ``folder`` is the prefix of the names of its images."""
     try:
-        shard = Shard.model_validate(value)
+        shard = ShardLine.model_validate(value)
     except ValidationError as error:
         return Record(place, None, problems_of(error, place))
     problems = tuple(Problem(place, field, message) for field, message in _misfits(shard))
@@ -109,18 +109,18 @@ def shard_record(value: object, place: str, number: int, folder: str = "") -> Re
     return parse_row(values, place)
 
 
-def _misfits(shard: Shard) -> Iterator[tuple[str, str]]:
-    n, m = len(shard.text_list), len(shard.image_info)
-    for i, image in enumerate(shard.image_info):
+def _misfits(line: ShardLine) -> Iterator[tuple[str, str]]:
+    n, m = len(line.text_list), len(line.image_info)
+    for i, image in enumerate(line.image_info):
         if image.matched_text_index is not None and image.matched_text_index >= n:
             message = f"sentence {image.matched_text_index} in a document of {n} sentences"
             yield f"image_info.{i}.matched_text_index", message
-    matrix = shard.similarity_matrix
-    if matrix is not None and (len(matrix) != m or any(len(line) != n for line in matrix)):
+    matrix = line.similarity_matrix
+    if matrix is not None and (len(matrix) != m or any(len(row) != n for row in matrix)):
         yield "similarity_matrix", f"must have a row for each of {m} images and a number for each of {n} sentences"
 
 
-def _written(row: Row, home: Path, folder: str) -> dict[str, Any]:
+def _line_of(row: Row, home: Path, folder: str) -> dict[str, Any]:
     sentence_of: dict[int, int] = {}
     for sentence, image in row.links or ():
         if sentence_of.setdefault(image, sentence) != sentence:

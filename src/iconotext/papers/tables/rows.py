@@ -14,7 +14,7 @@ from iconotext.features.region_files import is_region_file
 from iconotext.papers.published import TABLES, PublishedRow, PublishedTable, Statement
 from iconotext.plain_text import did_you_mean, there_are
 from iconotext.recipe import Recipe, load_recipe
-from iconotext.recipe.encoders import EMBEDDED, TEXT_ENCODERS, NetworkSettings
+from iconotext.recipe.encoders import BUNDLED, TEXT_ENCODERS, NetworkSettings
 from iconotext.relations import short_name
 from iconotext.train.checkpoint import flat
 
@@ -309,7 +309,7 @@ def _other_image_features(recipe: Recipe, table: PublishedTable, width: int | No
     if paper is None:
         return None
     if detects and (is_table or value == "pixels"):
-        value, is_table = EMBEDDED, False
+        value, is_table = BUNDLED, False
     if isinstance(recipe.image, NetworkSettings) and not detects:
         value = f"{recipe.image.network}, trained along"
     is_file = is_table or (has_regions and is_region_file(Path(value)))

@@ -1,4 +1,7 @@
-"""One table of several corpora: each stands for a data set of the paper, and has its own folder in the table's."""
+"""Reproduces one table of links on several corpora, one for each data set of the paper, and sets them side by side.
+
+Each corpus has a folder of its own in the folder of the table.
+"""
 
 from __future__ import annotations
 
@@ -68,11 +71,13 @@ def reproduce_corpora(
     """Train and measure the rows of a table on several corpora, and set all of them beside the published columns.
 
     Args:
-        table: As for ``reproduce``, of links.
+        table: Name of a table of links, as for ``reproduce``; so are ``overrides`` and ``more``.
+        folder: Folder of the table; by default below ``reproduced``.
         corpora: Data set of the paper to the corpus that stands for it; see ``named_corpora``.
     """
     published = find_table(table)
     folder = folder or Path("reproduced") / published.state
+    # The corpora are not part of the state: others may be added later, and the folder of each has its own.
     state = {"table": published.state, "corpora": "several", "set": sorted(overrides)}
     check_state(folder, state)
     tables = {
@@ -117,7 +122,7 @@ def _report(comparisons: Sequence[Comparison], folder: Path) -> tuple[list[Secti
 
 
 def _curves(comparisons: Sequence[Comparison], folder: Path) -> list[Section]:
-    """Draw Fig. S1: a panel for each corpus, of AP or, if it was not trained, of the first trained row."""
+    """Draw Fig. S1 of Hessel 2019: a panel for each corpus, of the row AP or else of the first trained row."""
     models, names = [], set()
     for comparison in comparisons:
         first = compared_rows(comparison).get("AP")

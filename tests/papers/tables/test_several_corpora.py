@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from iconotext.papers.tables import runner as module
-from iconotext.papers.tables.corpora import named_corpora, reproduce_corpora
+from iconotext.papers.tables.several_corpora import named_corpora, reproduce_corpora
 from tests.support.tables import SMALL, Seen
 from tests.support.training import THINGS, write_synthetic
 

@@ -1,7 +1,7 @@
-"""Routes for programs: documents in, the JSON output of a command out; nothing is stored.
+"""Routes that other programs call: documents in, the JSON output of a command out; nothing is stored.
 
-A request with one file is about that document. Of several files, those that are documents are meant; the others may be
-their pictures. Programs that want to fetch an answer later open a collection instead, which reports its progress.
+All documents among the files of a request are answered; the other files serve as their pictures. Programs that want to
+fetch an answer later open a collection instead, which reports its progress.
 """
 
 from __future__ import annotations
@@ -79,20 +79,27 @@ def _query(name: str, offered: dict[type[BaseModel], Sequence[str]], **more: Any
     return create_model(name, __config__=ConfigDict(extra="forbid"), **fields, **more)
 
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a type checker cannot use classes that are made at run time
     LinkIn = BaseModel
     ContextIn = BaseModel
     ChunksIn = BaseModel
     CheckIn = BaseModel
     PlaceIn = BaseModel
 else:
+    # No folder of a model: a request must not name files of this machine.
     _related = Literal["default", "none"], LinkSettings.model_fields["relations"]
     _excerpts = {ReadSettings: READING, LinkSettings: CONTEXTS}
     LinkIn = _query("LinkIn", {ReadSettings: READING, LinkSettings: LINKING}, relations=_related)
     ContextIn = _query("ContextIn", _excerpts, relations=_related, words=(int, Field(CONTEXT_WORDS, ge=1, le=100_000)))
     ChunksIn = _query("ChunksIn", _excerpts, relations=_related, words=(int, Field(CHUNK_WORDS, ge=1, le=100_000)))
     CheckIn = _query("CheckIn", {CheckSettings: CHECKING})
-    _text = str, Field(min_length=1, description="Name of the file that gets pictures; the other files have them.")
+    _text = (
+        str,
+        Field(
+            min_length=1,
+            description="Name of the uploaded text in which pictures are placed; they are taken from the other files.",
+        ),
+    )
     _places = {ReadSettings: READING, PlaceSettings: tuple(PlaceSettings.model_fields)}
     PlaceIn = _query("PlaceIn", _places, text=_text)
 
@@ -164,7 +171,7 @@ async def _answer(
         _, saved = await received(request, folder, jobs)
         upload = Upload(str(folder), reading, linking, tuple(saved.refused))
         reply = await _unless_left(request, jobs, jobs.pool.submit(function, jobs.settings.max_seconds, upload, *more))
-    except BusyError:
+    except BusyError:  # the application answers it; below it would be a 400
         raise
     except GoneError as error:
         raise HTTPException(504 if isinstance(error, LateError) else 500, str(error)) from None
