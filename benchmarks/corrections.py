@@ -38,6 +38,7 @@ from evidence import captions
 from iconotext.corpus.store import read_corpus
 from iconotext.decide.choose import choose_links
 from iconotext.decide.combine import places_by_evidence, subset_name, weigh
+from iconotext.decide.settings import LinkSettings
 from iconotext.evidence.caption import PROBE, Encode, Reading, texts_of
 from iconotext.evidence.gather import DocumentEvidence, gather_evidence
 from iconotext.evidence.habit import Habit, PlaceEvidence, infer_habit, judged_evidence
@@ -189,7 +190,7 @@ def habit_of(of: Collected, said: Said) -> Habit:
 def best(of: Collected, habit: Habit, one: Tried, *, k: int = 1) -> LinkedDocument:
     weights = of.learned.coefficients
     (found,) = weigh([one.gathered], evidence=BLIND, coefficients=weights, habits=[habit])
-    return choose_links(one.document, found, k=k, min_confidence=0.0)
+    return choose_links(one.document, found, LinkSettings(k=k, min_confidence=0.0))
 
 
 def tried(of: Collected, split: int) -> Iterator[tuple[tuple[str, str, int], Measured]]:

@@ -20,6 +20,7 @@ from evidence import Looking, captions, few
 from iconotext.corpus.store import read_corpus
 from iconotext.decide.choose import choose_links
 from iconotext.decide.combine import Coefficients, places_by_evidence, weigh_evidence
+from iconotext.decide.settings import LinkSettings
 from iconotext.evidence.caption import PROBE, Encode, Matcher, Reading
 from iconotext.evidence.gather import gather_evidence
 from iconotext.evidence.habit import PlaceEvidence, infer_habit
@@ -129,6 +130,7 @@ def link_sources(
                     coefficients=learned[source.group].coefficients,
                     habit=habits.get(source.cited.collection),
                 ),
+                LinkSettings(),
             ),
         )
         for source in found

@@ -92,6 +92,20 @@ def test_documents_are_linked_as_one_by_one_whatever_the_batch_and_the_evidence(
     assert alone[6].document.images[0].problem == ("broken" if "picture" in evidence else None)
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [{"select": "assignment"}, {"k": 1}, {"min_confidence": 0.5}, {"habit": "below"}, {"evidence": ("caption",)}],
+    ids=str,
+)
+def test_every_setting_of_the_links_changes_them(changed):
+    def links(**settings):
+        linker = Counting().linker(**({"min_confidence": 0.0, "habit": "above"} | settings))
+        return [linked.links for linked in linker.link_all(collection())]
+
+    assert links() == links(select="top-k", k=3)
+    assert links(**changed) != links()
+
+
 def test_all_of_a_batch_is_encoded_at_once_and_each_text_once():
     documents, counting = collection(), Counting()
     assert len(list(counting.linker().link_all(documents))) == 12

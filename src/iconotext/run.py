@@ -170,14 +170,7 @@ class LinkingRun:
         used = [fixed or habits.get(collection_of(e.document)) or Habit() for e in evidence]
         linked = [
             replace(
-                choose_links(
-                    item.document,
-                    weighed,
-                    select=settings.select,
-                    k=settings.k,
-                    min_confidence=settings.min_confidence,
-                    model=self.encoder.name,
-                ),
+                choose_links(item.document, weighed, settings, model=self.encoder.name),
                 notes=(item.note,) if item.note else (),
                 habit=habit.summary if "layout" in settings.evidence else None,
             )

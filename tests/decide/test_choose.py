@@ -20,7 +20,7 @@ from iconotext.decide.combine import (
     load_coefficients,
     weigh_evidence,
 )
-from iconotext.decide.settings import Selection
+from iconotext.decide.settings import LinkSettings, Selection
 from iconotext.errors import SettingError, ShapeError
 from iconotext.evidence.caption import Reading
 from iconotext.evidence.gather import DocumentEvidence
@@ -39,10 +39,11 @@ def cosines(d: Any, seed: Any = 0) -> Any:
 
 
 def link_document(
-    d: Any, image_similarity: Any, *, reading: Any = READING, evidence: Any = EVIDENCE, **chosen: Any
+    d: Any, image_similarity: Any, *, reading: Any = READING, evidence: Any = EVIDENCE, model: str = "", **chosen: Any
 ) -> LinkedDocument:
     """One document, weighed and linked."""
-    return choose_links(d, weigh_evidence(d, image_similarity, reading, evidence=evidence), **chosen)
+    weighed = weigh_evidence(d, image_similarity, reading, evidence=evidence)
+    return choose_links(d, weighed, LinkSettings(**chosen), model=model)
 
 
 @settings(deadline=None)
@@ -142,7 +143,7 @@ def test_weighed_evidence_is_not_changed_by_choosing(select: Any) -> None:
     d = workshop()
     weighed = weigh_evidence(d, cosines(d), READING)
     before = weighed.score.tobytes(), weighed.confidence.tobytes()
-    linked = choose_links(d, weighed, select=select, min_confidence=0)
+    linked = choose_links(d, weighed, LinkSettings(select=select, min_confidence=0))
     assert (weighed.score.tobytes(), weighed.confidence.tobytes()) == before
     for link in linked.links:
         same = [i for i, s in enumerate(d.sentences) if s.block == d.sentences[link.sentence].block]

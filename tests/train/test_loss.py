@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from iconotext.objectives import OBJECTIVES
 from iconotext.objectives.contrastive import directions, hinge
 from iconotext.objectives.within import draw_members, intra_document
 from iconotext.similarity.sets import set_similarities
@@ -18,9 +19,11 @@ STRANGERS = ~torch.eye(4, dtype=torch.bool)
 POSITIVES = 3
 
 
-def losses(similarity="top-k", directions="mean", **objective):
+def losses(similarity="top-k", directions="mean", posteriors=None, **objective):
     recipe = small_recipe(similarity={"kind": similarity, "directions": directions}, objective=objective)
-    batch = Batch(None, POSITIVES, SENTENCES, IMAGES, None, None, None, torch.zeros(0), STRANGERS)
+    batch = Batch(
+        None, POSITIVES, SENTENCES, IMAGES, None, None, None, torch.zeros(0), STRANGERS, posteriors=posteriors
+    )
     one = torch.tensor(1.0)
     generator = torch.Generator().manual_seed(5)
     return losses_of(COSINES, batch, recipe, epoch=0, generator=generator, scale=one, bias=one)
@@ -38,6 +41,17 @@ def test_the_total_is_the_weighted_sum_of_the_three(kind):
     )
     total = losses(kind, cross_document=0.5, intra_document=2.0, sub_document=3.0)
     torch.testing.assert_close(total, 0.5 * c + 2 * i + 3 * d)
+
+
+@pytest.mark.parametrize("name", [row.name for row in OBJECTIVES.values() if row.compares])
+def test_every_objective_of_the_table_counts_by_its_weight(name):
+    cells = sum(s * v for s, v in zip(SENTENCES[:POSITIVES], IMAGES[:POSITIVES], strict=True))
+    likely = torch.full((cells,), 0.5) if name == "posterior" else None
+    once, twice = (
+        losses(**({"cross_document": 0.0} | {name: weight}), posteriors=likely, margin=2.0) for weight in (1.0, 2.0)
+    )
+    assert (once > 0).any()
+    torch.testing.assert_close(twice, 2 * once)
 
 
 def test_the_intra_document_objective_has_half_the_margin():

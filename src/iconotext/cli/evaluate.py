@@ -390,7 +390,9 @@ def evaluate(
             return
         if pool is not None or refine is not None:
             options = {"--results": results, "--compare": compare, "--force": force}
-            options |= {f"--{name}": True for name in sorted(linking.model_fields_set - {"cache", "image"})}
+            options |= {
+                f"--{name.replace('_', '-')}": True for name in sorted(linking.model_fields_set - {"cache", "image"})
+            }
             check_unused(options, "is for links: leave it out, or leave out --pool")
             evaluate_retrieval(
                 model, corpus, split, pool=pool, refine=refine, as_json=as_json, settings=settings, linking=linking

@@ -13,6 +13,7 @@ from iconotext.cli.common import PRINT_OR_WRITE, check_unused, known_errors
 from iconotext.cli.link import Paths, Run, RunSettings, linked_documents, print_parts
 from iconotext.cli.options import LINKING, Download, Force, Json, Model, Quiet, Reading, settings_options
 from iconotext.cli.output import complain, print_table, say
+from iconotext.decide.settings import OF_CONTEXTS
 from iconotext.errors import SettingError
 from iconotext.excerpts import CHUNK_WORDS, CONTEXT_WORDS, Chunk, ChunkImage, Context
 from iconotext.extras import require
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
-Linking = Annotated[LinkSettings, replace(LINKING, only=("evidence", "habit", "k", "min_confidence", "relations"))]
+Linking = Annotated[LinkSettings, replace(LINKING, only=(*OF_CONTEXTS, "relations"))]
 Output = Annotated[
     Path | None,
     typer.Option(

@@ -16,7 +16,7 @@ from iconotext.types import Document, Link, LinkedDocument
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from iconotext.decide.settings import Selection
+    from iconotext.decide.settings import LinkSettings, Selection
     from iconotext.encoders.relation_model import RelationModel
     from iconotext.types import FloatMatrix
 
@@ -106,23 +106,18 @@ def _stepped(mass: NDArray[np.float64], step_back: float) -> NDArray[np.float64]
 
 
 def choose_links(
-    document: Document,
-    combination: Combination,
-    *,
-    select: Selection = "top-k",
-    k: int = 3,
-    min_confidence: float | None = None,
-    model: str = "",
+    document: Document, combination: Combination, settings: LinkSettings, *, model: str = ""
 ) -> LinkedDocument:
-    """Choose the links of a document; ``select`` and ``k`` as in ``LinkSettings``.
+    """Choose the links of a document.
 
     Args:
-        min_confidence: Drop links below this probability, 0 to 1; with 0 every image is linked. By default
-            ``MIN_CONFIDENCE``, but 0 where pictures are the only evidence and only the best sentences are taken.
+        settings: Of these, ``select``, ``k`` and ``min_confidence`` count. Without the last, it is ``MIN_CONFIDENCE``,
+            but 0 where pictures are the only evidence and only the best sentences are taken.
 
     Returns:
         The document with its links, and the (S, V) scores from which they were chosen.
     """
+    select, min_confidence = settings.select, settings.min_confidence
     if min_confidence is None:
         by_kind = combination.contributions
         without_others = all(not matrix.any() for kind, matrix in by_kind.items() if kind not in ADDED)
@@ -135,7 +130,7 @@ def choose_links(
         combination = replace(combination, confidence=confidence)
     chosen = np.zeros(combination.confidence.shape, dtype=np.bool_)
     chosen[:, takes_part] = chosen_cells(
-        combination.confidence[:, takes_part], select, k=k, min_confidence=min_confidence
+        combination.confidence[:, takes_part], select, k=settings.k, min_confidence=min_confidence
     )
     in_blocks = all(sentence.block is not None for sentence in document.sentences)
     blocks = np.array([sentence.block for sentence in document.sentences]) if in_blocks else None

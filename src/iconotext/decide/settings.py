@@ -15,6 +15,9 @@ MIN_CONFIDENCE = 0.1
 """Default of ``min_confidence``: nine of ten links below it would be wrong. If pictures are the only evidence and only
 the best sentences are taken, the default is 0: all confidences are low then, and the best guess is better than none."""
 
+OF_CONTEXTS = ("evidence", "habit", "k", "min_confidence")
+"""The settings of linking that contexts and chunks have, on the command line and the server."""
+
 Selection = Literal["top-k", "best", "order", "assignment", "threshold"]
 
 

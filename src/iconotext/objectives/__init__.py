@@ -20,6 +20,7 @@ class Objective:
             function that draws the parts, which are then contrasted.
         settings: Further settings that only this objective uses.
         within: Whether it looks into a document, and so needs sets of sentences and images.
+        compares: Whether it compares sentences and images, by their cosines.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Objective:
     function: str
     settings: tuple[str, ...] = ()
     within: bool = False
+    compares: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,7 @@ OBJECTIVES = {
             "Alikhani 2021, Eq. 2-3",
             f"{_HERE}.coherence:coherence",
             ("relations", "relation_loss", "relation_layers"),
+            compares=False,
         ),
     )
 }

@@ -78,7 +78,7 @@ class SimilaritySettings(Settings):
 
 
 class ObjectiveSettings(Settings):
-    """What training minimises: a weighted sum of up to five objectives.
+    """What training minimises: a weighted sum of objectives.
 
     Hessel 2019 has the first, Li 2021 (Eq. 5) the first three, Alikhani 2021 (Eq. 3) the first and ``coherence``.
     """
@@ -153,8 +153,8 @@ class ObjectiveSettings(Settings):
 
     @property
     def compares(self) -> bool:
-        """Whether there is any objective but coherence."""
-        return bool(self.cross_document) or self.within
+        """Whether any objective compares sentences and images."""
+        return any(getattr(self, row.name) for row in OBJECTIVES.values() if row.compares)
 
     @model_validator(mode="after")
     def _fits(self) -> ObjectiveSettings:

@@ -19,7 +19,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 
 from iconotext import __version__
 from iconotext.check.rules import CheckSettings, Finding
-from iconotext.decide.settings import LinkSettings
+from iconotext.decide.settings import OF_CONTEXTS, LinkSettings
 from iconotext.errors import IconotextError
 from iconotext.excerpts import CHUNK_WORDS, CONTEXT_WORDS
 from iconotext.extras import require
@@ -43,8 +43,7 @@ READING = ("language", "min_side", "captions", "epub")
 """Settings of reading that a request may choose. The others give access to files, models or the network of this
 machine, or are its limits."""
 
-CONTEXTS = ("evidence", "habit", "k", "min_confidence")
-LINKING = (*CONTEXTS, "select", "explain")
+LINKING = (*OF_CONTEXTS, "select", "explain")
 CHECKING = tuple(CheckSettings.model_fields)
 
 
@@ -88,7 +87,7 @@ if TYPE_CHECKING:  # a type checker cannot use classes that are made at run time
 else:
     # No folder of a model: a request must not name files of this machine.
     _related = Literal["default", "none"], LinkSettings.model_fields["relations"]
-    _excerpts = {ReadSettings: READING, LinkSettings: CONTEXTS}
+    _excerpts = {ReadSettings: READING, LinkSettings: OF_CONTEXTS}
     LinkIn = _query("LinkIn", {ReadSettings: READING, LinkSettings: LINKING}, relations=_related)
     ContextIn = _query("ContextIn", _excerpts, relations=_related, words=(int, Field(CONTEXT_WORDS, ge=1, le=100_000)))
     ChunksIn = _query("ChunksIn", _excerpts, relations=_related, words=(int, Field(CHUNK_WORDS, ge=1, le=100_000)))
