@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 import tempfile
 import tracemalloc
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iconotext.corpus.row import SPLITS
+from iconotext.corpus.formats.table import schema_of
+from iconotext.corpus.row import IMAGE_TEXTS, SPLITS, Row
 from iconotext.corpus.store import count_documents, left_out, read_corpus, write_corpus
 from iconotext.errors import CorpusError, OutputError
 from iconotext.types import Document, Image, Sentence
-from tests.support.corpora import documents
+from tests.support.corpora import KEPT_TEXTS, NOT_KEPT, documents
 
 
 def plain(document):
@@ -43,6 +45,17 @@ def written_and_read(docs, name, **options):
 @pytest.mark.slow
 def test_our_own_formats_keep_everything(name, docs):
     assert written_and_read(docs, name) == docs
+
+
+@pytest.mark.parametrize("name", ["c.jsonl", "c.parquet"])
+def test_every_field_of_an_image_is_kept_but_those_with_a_reason(name):
+    assert {*IMAGE_TEXTS.values(), *NOT_KEPT, "source", "position"} == {field.name for field in fields(Image)}
+    image = Image("i", position=0, **{field: f"Its {field}." for field in KEPT_TEXTS})
+    assert written_and_read([Document("d", (), (image,))], name) == [Document("d", (), (image,))]
+
+
+def test_a_table_has_the_columns_of_a_row():
+    assert schema_of(pa.string()).names == list(Row.model_fields)
 
 
 @settings(max_examples=60, deadline=None)

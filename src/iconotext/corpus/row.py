@@ -55,6 +55,11 @@ class Row(BaseModel):
     meta: dict[str, Any] = Field(default_factory=dict)
 
 
+IMAGE_TEXTS = {"captions": "caption", "alts": "alt"}
+"""Columns with a text or None for each image, and the fields of ``Image`` that they keep; no others are kept, except
+``source`` and ``position``. A new one needs a row here, a column of ``Row`` and a field of ``Image``."""
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """A violation of a corpus's format.
@@ -139,12 +144,8 @@ def problems_of(error: ValidationError, place: str) -> tuple[Problem, ...]:
 def _misfits(row: Row) -> Iterator[tuple[str, str]]:
     """Yield field and message of all well-typed values that do not fit the rest of the row."""
     n, m = len(row.sentences), len(row.images)
-    for name, value, needed in (
-        ("blocks", row.blocks, n),
-        ("positions", row.positions, m),
-        ("captions", row.captions, m),
-        ("alts", row.alts, m),
-    ):
+    for name, needed in {"blocks": n, **dict.fromkeys(("positions", *IMAGE_TEXTS), m)}.items():
+        value = getattr(row, name)
         if value is not None and len(value) != needed:
             yield name, f"{name} has {len(value)} entries where {needed} are needed"
     for sentence, image in row.links or ():
@@ -171,8 +172,8 @@ def _odd_meta(meta: dict[str, Any], n: int) -> Iterator[tuple[str, str]]:
 
 def _not_text(row: Row) -> Iterator[tuple[str, str]]:
     """Yield texts that UTF-8 cannot encode: JSON allows half a surrogate pair, on which later steps would fail."""
-    columns = {"id": [row.id], "sentences": row.sentences, "images": row.images}
-    for name, texts in (columns | {"captions": row.captions or [], "alts": row.alts or []}).items():
+    columns = {"id": [row.id], **{name: getattr(row, name) or [] for name in ("sentences", "images", *IMAGE_TEXTS)}}
+    for name, texts in columns.items():
         try:
             "".join(text or "" for text in texts).encode()
         except UnicodeEncodeError as error:
@@ -260,16 +261,16 @@ def _kind(code: str) -> tuple[Kind, int | None]:
 
 
 def _images(row: Row, image_files: FindsImages, files: Sequence[bytes | None]) -> Iterator[Image]:
+    texts = {name: values for column, name in IMAGE_TEXTS.items() if (values := getattr(row, column))}
     for number, source in enumerate(row.images):
         inside = files[number] if files else None
         file, problem = (inside, None) if inside is not None else image_files.find(source)
         yield Image(
             source=source,
             file=file,
-            alt=row.alts[number] if row.alts else None,
-            caption=row.captions[number] if row.captions else None,
             position=row.positions[number] if row.positions is not None else None,
             problem=problem,
+            **{name: values[number] for name, values in texts.items()},
         )
 
 
@@ -286,8 +287,7 @@ def row_of(document: Document, folder: Path) -> Row:
         "links": None if document.links is None else list(document.links),
         "blocks": _complete([sentence.block for sentence in document.sentences]),
         "positions": _complete([image.position for image in document.images]),
-        "captions": _any([image.caption for image in document.images]),
-        "alts": _any([image.alt for image in document.images]),
+        **{column: _any([getattr(i, name) for i in document.images]) for column, name in IMAGE_TEXTS.items()},
         "relations": document.meta.get("relations"),
         "meta": _meta(document),
     }

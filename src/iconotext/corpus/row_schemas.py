@@ -19,7 +19,7 @@ from iconotext.corpus.formats.mmc4 import shard_record
 from iconotext.corpus.formats.obelics import COLUMNS, obelics_page
 from iconotext.corpus.formats.table import table_record, without_files
 from iconotext.corpus.formats.webdataset import sample_page
-from iconotext.corpus.row import Problem, Record, parse_row
+from iconotext.corpus.row import IMAGE_TEXTS, Problem, Record, parse_row
 from iconotext.errors import CorpusError
 from iconotext.system.strict_json import dump_json, parse_json
 
@@ -302,7 +302,7 @@ SCHEMAS = (
         ("sentences", "images"),
         "A corpus of iconotext, also with `captions`, `positions` and so on.",
         _one_by_one(_of_corpus),
-        ("id", "blocks", "positions", "captions", "alts", "meta"),
+        ("id", "blocks", "positions", *IMAGE_TEXTS, "meta"),
     ),
     Schema(
         "obelics",

@@ -24,7 +24,7 @@ from iconotext.corpus.formats.released import (
 from iconotext.corpus.formats.table import count_rows, parquet_parts, table_columns, write_parquet
 from iconotext.corpus.formats.webdataset import count_samples, sample_parts, tar_beside
 from iconotext.corpus.image_files import ImageFiles, Reach
-from iconotext.corpus.row import SPLITS, Part, Problem, Record, Row, UniqueIds, document_of, row_of
+from iconotext.corpus.row import IMAGE_TEXTS, SPLITS, Part, Problem, Record, Row, UniqueIds, document_of, row_of
 from iconotext.errors import CorpusError, OutputError
 from iconotext.extras import require
 from iconotext.types import Document
@@ -42,7 +42,7 @@ class Writer(Protocol):
         """Write the rows atomically."""
 
 
-EVERYTHING = frozenset({"links", "split", "blocks", "positions", "captions", "alts", "relations", "meta"})
+EVERYTHING = frozenset(Row.model_fields) - {"id", "sentences", "images"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,9 +340,9 @@ def left_out(document: Document, to: FormatName) -> set[str]:
         "split": document.split is not None,
         "blocks": any(sentence.block is not None for sentence in document.sentences),
         "positions": any(image.position is not None for image in document.images),
-        "captions": any(image.caption is not None for image in document.images),
-        "alts": any(image.alt is not None for image in document.images),
         "relations": "relations" in document.meta,
         "meta": bool(set(document.meta) - {"relations"} - FORMATS[to].meta),
     }
+    for column, name in IMAGE_TEXTS.items():
+        has[column] = any(getattr(image, name) is not None for image in document.images)
     return {name for name, present in has.items() if present} - FORMATS[to].keeps

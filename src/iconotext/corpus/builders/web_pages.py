@@ -21,7 +21,7 @@ from pydantic import Field
 from iconotext.corpus.builders.fetched import LEDGER
 from iconotext.corpus.builders.find_images import FoundImages
 from iconotext.corpus.builders.run import DataSetSettings, FetchSettings
-from iconotext.corpus.row import Part, Record, Row, UniqueIds
+from iconotext.corpus.row import IMAGE_TEXTS, Part, Record, Row, UniqueIds
 from iconotext.corpus.store import FORMATS, FormatName
 from iconotext.errors import CorpusError, SettingError
 from iconotext.system.strict_json import dump_json
@@ -219,7 +219,7 @@ def with_images(values: Values, staying: list[int]) -> Values:
     """Return the columns of a document with only some of its images, in their order."""
     number = {old: new for new, old in enumerate(staying)}
     changed: Values = {}
-    for name in ("images", "positions", "alts", "captions"):
+    for name in ("images", "positions", *IMAGE_TEXTS):
         if values.get(name) is not None:
             changed[name] = [values[name][i] for i in staying]
     if values.get("links") is not None:

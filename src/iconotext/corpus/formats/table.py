@@ -13,7 +13,7 @@ from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
-from iconotext.corpus.row import Part, Problem, Record, Row, json_of, parse_row
+from iconotext.corpus.row import IMAGE_TEXTS, Part, Problem, Record, Row, json_of, parse_row
 from iconotext.errors import CorpusError, one_line
 from iconotext.extras import require
 from iconotext.system.files import open_atomic
@@ -257,8 +257,7 @@ def schema_of(image: Any, relations: Any = None) -> Any:
             "links": pa.list_(numbers),
             "blocks": numbers,
             "positions": numbers,
-            "captions": texts,
-            "alts": texts,
+            **dict.fromkeys(IMAGE_TEXTS, texts),
             "relations": relations or pa.map_(text, pa.bool_()),
             "meta": text,
         }
