@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
@@ -113,6 +113,7 @@ class Image:
 
     source: str
     file: Path | bytes | None = field(default=None, repr=False)  # may be megabytes
+    _: KW_ONLY
     alt: str | None = None
     caption: str | None = None
     block: int | None = None

@@ -57,8 +57,8 @@ def test_every_picture_is_one_node_that_its_chunks_name(linked, words):
 
 
 def test_a_round_trip_through_a_store_of_llama_index(tmp_path):
-    inside = Image("inside", photograph(1), "A cat", "Figure 1: asleep", position=2)
-    file = Image("img/milk.jpg", tmp_path / "milk.jpg", "Milk", position=2)
+    inside = Image("inside", photograph(1), alt="A cat", caption="Figure 1: asleep", position=2)
+    file = Image("img/milk.jpg", tmp_path / "milk.jpg", alt="Milk", position=2)
     texts = [Sentence("Cats", 0, "heading"), Sentence("A cat sleeps.", 1)]
     found = nodes(make_linked(texts, [inside, file], [link(1, 0, 0.9)]))
     store = SimpleDocumentStore()

@@ -18,9 +18,9 @@ CAPTION = "Figure 1: Line 4 on its last day in service"
 
 def linked(**document):
     images = [
-        Image("tram.jpg", photograph(1), None, CAPTION, position=1),
-        Image("cat.jpg", photograph(2), None, None, position=2),
-        Image("bridge.jpg", photograph(3), "The old bridge, three arches of stone", None, position=3),
+        Image("tram.jpg", photograph(1), alt=None, caption=CAPTION, position=1),
+        Image("cat.jpg", photograph(2), alt=None, caption=None, position=2),
+        Image("bridge.jpg", photograph(3), alt="The old bridge, three arches of stone", caption=None, position=3),
     ]
     return make_linked(SENTENCES, images, [link(0, 0, 0.6), link(2, 0, 0.9), link(1, 1, 0.8)], **document)
 

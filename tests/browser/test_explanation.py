@@ -36,7 +36,7 @@ def linked():
         why(texts[3], {"cat": 0.001}, ((0, 0, 1, 1, -0.3),)),
     ]
     links = [replace(each, explanation=reason) for each, reason in zip(links, found, strict=True)]
-    images = [Image(f"{n}.jpg", photograph(n, (300, 200)), f"Alt {n}") for n in range(2)]
+    images = [Image(f"{n}.jpg", photograph(n, (300, 200)), alt=f"Alt {n}") for n in range(2)]
     return make_linked(sentences, images, links)
 
 

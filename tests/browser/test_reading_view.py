@@ -21,7 +21,10 @@ WORDS = "The quick brown fox of the north jumps over one lazy dog after another 
 def linked():
     """Thirty sentences in ten blocks and three pictures; picture 0 has links of 20, 55 and 90 %."""
     sentences: list[str | Sentence] = [Sentence(f"{WORDS}, {n}.", n // 3) for n in range(30)]
-    images = [Image(f"img/{n}.jpg", photograph(n, (300, 200)), f"Alt {n}", f"Caption {n}", 20) for n in range(3)]
+    images = [
+        Image(f"img/{n}.jpg", photograph(n, (300, 200)), alt=f"Alt {n}", caption=f"Caption {n}", block=20)
+        for n in range(3)
+    ]
     images.append(Image("gone.jpg", None, problem="file not found"))
     links = [link(1, 0, 0.2), link(4, 0, 0.55), link(5, 0, 0.9), link(8, 1, 0.7), link(20, 2, 0.35)]
     return make_linked(sentences, images, links, title="Foxes")
@@ -75,7 +78,7 @@ def test_pictures_stand_beside_the_text_without_overlap(open_page, linked):
 
 
 def test_crowded_pictures_do_not_overlap(open_page):
-    images = [Image(f"{n}.jpg", photograph(n, (100, 150)), f"Alt {n} " + WORDS) for n in range(12)]
+    images = [Image(f"{n}.jpg", photograph(n, (100, 150)), alt=f"Alt {n} " + WORDS) for n in range(12)]
     page = open_page(make_linked([WORDS, WORDS], images, [link(n % 2, n, 0.5) for n in range(12)]))
     boxes = sorted((page.locator(f"#p{n}").bounding_box() for n in range(12)), key=lambda box: box["y"])
     assert all(a["y"] + a["height"] <= b["y"] for a, b in pairwise(boxes))
@@ -115,7 +118,7 @@ def test_pictures_of_one_place_read_in_order_down_the_page(open_page):
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_a_count_opens_the_further_pictures_of_a_sentence(open_page, width, scheme):
-    images = [Image(f"{n}.jpg", photograph(n), f"Alt {n}") for n in range(12)]
+    images = [Image(f"{n}.jpg", photograph(n), alt=f"Alt {n}") for n in range(12)]
     made = make_linked([WORDS, WORDS], images, [link(0, n, 0.9 - n / 100) for n in range(12)])
     page = open_page(made, width=width, color_scheme=scheme)
     more = page.get_by_role("button", name="9 more pictures of this sentence")
@@ -276,8 +279,8 @@ def test_pictures_without_links_are_listed_with_their_reason(open_page, linked):
 @pytest.mark.parametrize("made", [lambda linked: linked, explained])
 def test_nothing_of_a_document_runs(open_page, made):
     sentences: list[str | Sentence] = [Sentence(text, n, "heading") for n, text in enumerate(HOSTILE)]
-    images = [Image(text, photograph(n), text, text) for n, text in enumerate(HOSTILE)]
-    images += [Image(text, None, text, text, problem=text) for text in HOSTILE]
+    images = [Image(text, photograph(n), alt=text, caption=text) for n, text in enumerate(HOSTILE)]
+    images += [Image(text, None, alt=text, caption=text, problem=text) for text in HOSTILE]
     links = [link(n, n, 0.5) for n in range(len(HOSTILE))]
     page = open_page(made(make_linked(sentences, images, links, title="".join(HOSTILE))), width=390, height=844)
     for n in range(len(HOSTILE)):
@@ -351,7 +354,7 @@ def test_text_has_contrast(open_page, linked, scheme):
 
 
 def test_a_right_to_left_document_has_its_pictures_on_the_left(open_page):
-    images = [Image("a.jpg", photograph(1, (300, 200)), "قطة")]
+    images = [Image("a.jpg", photograph(1, (300, 200)), alt="قطة")]
     page = open_page(make_linked(["مرحبا بالعالم. " * 12, "القطة نائمة."], images, [link(1, 0, 0.8)], language="ar"))
     text, picture, thread = (page.locator(x).bounding_box() for x in ("#text", "#p0 .frame", ".thread"))
     assert picture["x"] + picture["width"] <= thread["x"] + 12
@@ -384,7 +387,7 @@ def test_print_shows_text_and_pictures_in_one_column(open_page, linked):
 
 def test_a_very_long_document_stays_usable(open_page):
     sentences: list[str | Sentence] = [Sentence(f"{WORDS}, {n}.", n // 4) for n in range(5000)]
-    images = [Image(f"{n}.jpg", photograph(n % 20), f"Alt {n}") for n in range(300)]
+    images = [Image(f"{n}.jpg", photograph(n % 20), alt=f"Alt {n}") for n in range(300)]
     links = [link((n * 16 + k * 5) % 5000, n, 0.9 - 0.2 * k) for n in range(300) for k in range(3)]
     page = open_page(make_linked(sentences, images, links))
     assert 0 < page.locator(".thread").count() < 200

@@ -18,7 +18,9 @@ def linked():
     said = ({"Visible": 0.81, "Story": 0.995, "Expansion": 0.9}, {"Visible": 0.3, "Story": 0.62})
     links = [link(0, 0, 0.9), link(1, 0, 0.5)]
     links = [replace(each, relations=relations) for each, relations in zip(links, said, strict=True)]
-    return make_linked(["A dog runs.", "Nobody knows."], [Image("0.jpg", photograph(0, (300, 200)), "A dog")], links)
+    return make_linked(
+        ["A dog runs.", "Nobody knows."], [Image("0.jpg", photograph(0, (300, 200)), alt="A dog")], links
+    )
 
 
 @pytest.mark.parametrize("width", [1280, 360])

@@ -20,7 +20,7 @@ LINES = (
 def linked():
     """A picture with words, one without, and one that is not linked."""
     images = [
-        Image("sign.jpg", photograph(1, (300, 200)), "A sign", lines=LINES),
+        Image("sign.jpg", photograph(1, (300, 200)), alt="A sign", lines=LINES),
         Image("cat.jpg", photograph(2, (300, 200)), lines=()),
         Image("map.jpg", photograph(3, (300, 200)), lines=LINES[:1]),
     ]

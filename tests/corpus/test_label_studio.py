@@ -34,7 +34,7 @@ def linked(tmp_path):
         Sentence("A cat sleeps.", 2),
     ]
     images = [
-        Image("tram.jpg", tmp_path / "docs" / "tram.jpg", "A tram", "Figure 1", position=1),
+        Image("tram.jpg", tmp_path / "docs" / "tram.jpg", alt="A tram", caption="Figure 1", position=1),
         Image("inside", photograph(2), position=4),
         Image("gone.png", None, position=4, problem="file not found"),
     ]

@@ -41,7 +41,7 @@ def article(tmp_path):
     """A photograph inside, a drawing, one that is not there, and one that is cut off."""
     (tmp_path / "drawing.svg").write_bytes(SVG)
     images = [
-        Image("img/cat.jpg", photograph(1), "A cat", "Figure 1: asleep", position=2),
+        Image("img/cat.jpg", photograph(1), alt="A cat", caption="Figure 1: asleep", position=2),
         Image("drawing.svg", tmp_path / "drawing.svg", position=2),
         Image("gone.png", None, position=3, problem="file not found"),
         Image("half.jpg", photograph(2)[:900], position=3, problem="damaged"),

@@ -87,7 +87,10 @@ def plain(text: str) -> str:
 def test_whatever_a_document_holds_is_text_again_when_the_markdown_is_rendered(renderer, title, said, about):
     source, alt, caption, problem = about
     sentences = [Sentence(text, n, kind) for n, (text, kind) in enumerate([("Begin.", "paragraph"), *said])]
-    images = [Image(source, None, alt, caption), Image(source, None, alt, caption, problem=problem)]
+    images = [
+        Image(source, None, alt=alt, caption=caption),
+        Image(source, None, alt=alt, caption=caption, problem=problem),
+    ]
     made = make_linked(sentences, images, [link(0, 0, 0.5)], title=title)
     page = html.fromstring(f"<main>{RENDERERS[renderer](markdown(made, Path()))}</main>")
     meant = {"main", "h1", "h2", "p", "ul", "li", "blockquote", "img", "em", "br"}

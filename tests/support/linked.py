@@ -52,9 +52,9 @@ def three_pictures() -> LinkedDocument:
         Sentence("The end.", 8),
     ]
     images = [
-        Image("img/cat.jpg", photograph(1), "A cat", "Figure 1: asleep", 7, 8),
-        Image("img/milk.jpg", photograph(2), None, None, 9, 9),
-        Image("img/gone.jpg", None, "Gone", None, 10, 9, problem="file not found"),
+        Image("img/cat.jpg", photograph(1), alt="A cat", caption="Figure 1: asleep", block=7, position=8),
+        Image("img/milk.jpg", photograph(2), alt=None, caption=None, block=9, position=9),
+        Image("img/gone.jpg", None, alt="Gone", caption=None, block=10, position=9, problem="file not found"),
     ]
     links = [link(1, 0, 0.9), link(2, 0, 0.4), link(3, 1, 0.6)]
     return make_linked(texts, images, links, title="On cats")
@@ -83,7 +83,10 @@ HOSTILE = [
 
 def hostile_document(text: str) -> LinkedDocument:
     """A document that says the same dangerous thing everywhere it can."""
-    images = [Image(text, photograph(1), text, text, 1, 1), Image(text, None, text, text, 2, 1, problem=text)]
+    images = [
+        Image(text, photograph(1), alt=text, caption=text, block=1, position=1),
+        Image(text, None, alt=text, caption=text, block=2, position=1, problem=text),
+    ]
     made = make_linked([text, Sentence(text, 1, "heading")], images, [link(0, 0, 0.5)], title=text, language="en")
     return LinkedDocument(made.document, made.links, made.similarity, text)
 

@@ -125,7 +125,7 @@ def chunk_images(images: Iterable[ChunkImage], text: str) -> list[Image]:
     """Return the images of a chunk, given its text; one without links has the whole chunk as its context."""
     return [
         _placeless(
-            Image(item.source, None if item.file is None else Path(item.file), item.alt, item.caption),
+            Image(item.source, None if item.file is None else Path(item.file), alt=item.alt, caption=item.caption),
             _quoted(item.sentences) or _evenly(text),
             item.problem,
         )
@@ -154,7 +154,7 @@ def _of_value(source: Image | LinkedDocument | Chunk | Context) -> Iterator[tupl
             yield (source.document, item.image), image
     elif isinstance(source, Context):
         file = None if source.file is None else Path(source.file)
-        image = Image(source.source, file, source.alt, source.caption)
+        image = Image(source.source, file, alt=source.alt, caption=source.caption)
         yield (source.document, source.image), _placeless(image, _quoted(source.sentences), source.problem)
     else:
         raise TypeError(
@@ -270,7 +270,7 @@ def _linked_document(row: LinkedOut, folder: Path, settings: ReadSettings) -> Li
 
 def _image(row: ImageOut, origin: Path, within: Path, settings: ReadSettings) -> Image:
     lines = None if row.lines is None else tuple(TextLine(e.text, e.confidence, tuple(e.box)) for e in row.lines)  # type: ignore[arg-type]  # four numbers
-    image = Image(row.source, None, row.alt, row.caption, lines=lines, problem=row.problem)
+    image = Image(row.source, None, alt=row.alt, caption=row.caption, lines=lines, problem=row.problem)
     if row.problem is not None:
         return image
     try:
