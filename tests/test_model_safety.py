@@ -74,7 +74,7 @@ def test_every_call_that_loads_says_that_it_runs_nothing():
             seen.add(name if name in WANTED else last)
             said = {word.arg: getattr(word.value, "value", None) for word in node.keywords}
             weights = last == "from_pretrained" and not any(
-                kind in name for kind in ("Config", "Processor", "companion.")
+                kind in name for kind in ("Config", "Processor", "part_class.")
             )
             wanted = wanted | ({"use_safetensors": True} if weights else {})
             wrong += [

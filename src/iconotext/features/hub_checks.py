@@ -61,8 +61,8 @@ _REPEATED = re.compile(r"\\.|\[(?:\\.|[^\]\\])*+\]|[*+]|\{\d*,\d*\}|[(|)]", re.D
 def pretrained(kind: Literal["AutoConfig", "AutoImageProcessor", "AutoTokenizer"], folder: Path) -> Foreign:
     """Load a part of a model with transformers; nothing is downloaded, and no code in the folder is run."""
     check_settings(folder)
-    auto_class: Foreign = getattr(import_module("transformers"), kind)
-    return auto_class.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    part_class: Foreign = getattr(import_module("transformers"), kind)
+    return part_class.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
 
 
 def pretrained_model(kind: str, folder: Path) -> tuple[Foreign, list[str]]:
