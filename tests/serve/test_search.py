@@ -6,7 +6,6 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,23 +23,6 @@ QUESTION = "A red boat in the harbour"
 
 def cli(*arguments: object) -> str:
     return program.run(*arguments).stdout
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory, article) -> Path:
-    """A library of a document with two pictures, and of 30 pictures in a folder, made by the program."""
-    home = tmp_path_factory.mktemp("library")
-    for name, data in article.items():
-        (home / "docs" / name).parent.mkdir(parents=True, exist_ok=True)
-        (home / "docs" / name).write_bytes(data)
-    (home / "photos" / "deep").mkdir(parents=True)
-    for number in range(30):
-        folder = home / "photos" / ("deep" if number % 2 else ".")
-        (folder / f"photo-{number}.png").write_bytes(png((8 * number, 200 - 5 * number, 90), home))
-    (home / "one.png").unlink()
-    (home / "secret.png").write_bytes(png((1, 2, 3), home))
-    cli("library", "add", home / "lib", home / "docs", home / "photos")
-    return home / "lib"
 
 
 @pytest.fixture(scope="module")
@@ -239,14 +221,6 @@ def test_more_pictures_and_only_what_is_asked_is_in_addresses(searching):
 def test_an_address_has_what_differs_from_the_page_without_a_query():
     assert _address(SearchIn(sentence="boat", top=24)) == "/search?sentence=boat"
     assert _address(SearchIn(sentence="boat", top=10), anyway=True) == "/search?sentence=boat&top=10&anyway=True"
-
-
-def test_nobody_searches_without_a_cookie_or_the_key(searching, library):
-    digest = digest_of(library.parent / "photos" / "photo-4.png")
-    for path in ("/search?sentence=x", f"/v1/search/pictures/{digest}"):
-        assert searching.ask("GET", path, key=False).status == 401
-    asked = searching.ask("POST", "/v1/search", {"sentence": "x"}, {"Sec-Fetch-Site": "cross-site"})
-    assert asked.status == 403
 
 
 def test_what_was_added_meanwhile_is_found_and_a_library_that_is_gone_says_so(searching, library):

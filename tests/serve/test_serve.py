@@ -46,10 +46,6 @@ def test_what_is_dropped_is_linked_and_read(server, opened):
     page = server.ask("GET", f"/documents/{document['id']}")
     assert b"Boats and trams" in page.body
     assert f'href="/collections/{opened["id"]}/review?document={document["id"]}"'.encode() in page.body
-    policy = page.headers["content-security-policy"]
-    assert re.search(r"script-src 'sha256-[^']+'; ", policy)
-    assert "unsafe" not in policy
-    assert "frame-ancestors 'none'" in policy
     picture = server.ask("GET", f"/v1/documents/{document['id']}/pictures/0")
     assert picture.headers["content-type"] in ("image/png", "image/jpeg")
     assert server.ask("GET", f"/v1/documents/{document['id']}/pictures/2").status == 404
@@ -71,32 +67,6 @@ def test_pictures_of_a_reading_view_are_files_that_may_be_kept(server, article):
     for other in ("?digest=0", ""):
         answer = server.ask("GET", sources[0].partition("?")[0] + other)
         assert (answer.status, answer.headers["cache-control"]) == (200, "no-store")
-
-
-def test_the_pages_have_no_script_or_style_of_their_own(server, opened):
-    for path in ("/", f"/collections/{opened['id']}/review"):
-        page = server.ask("GET", path).body.decode()
-        assert "<style" not in page
-        assert " style=" not in page
-        assert re.findall(r"<script(?![^>]*src=)", page) == []
-        assert re.findall(r"\son\w+=", page) == []
-        for address in re.findall(r'(?:src|href)="(/static/[^"]+)"', page):
-            assert server.ask("GET", address).status == 200, address
-    assert server.ask("GET", "/static/../app.py").status == 404
-
-
-def test_nothing_is_answered_without_cookie_or_key(server, opened):
-    document = opened["documents"][0]["id"]
-    for path in (
-        "/",
-        f"/documents/{document}",
-        f"/v1/documents/{document}",
-        "/v1/collections",
-        "/v1/events",
-        "/openapi.json",
-    ):
-        assert server.ask("GET", path, key=False).status == 401, path
-        assert server.ask("GET", path, headers={"Host": "evil.example"}).status == 421, path
 
 
 def test_any_name_is_taken_and_kept_and_a_bad_file_costs_no_other_one(server, article):
@@ -123,23 +93,12 @@ def test_any_name_is_taken_and_kept_and_a_bad_file_costs_no_other_one(server, ar
     server.ask("DELETE", f"/v1/collections/{found['id']}")
 
 
-def test_no_answer_names_a_folder_of_the_machine(server, root, article):
-    sent = server.linked(server.send(article).json["id"])
-    opened = server.open("trip")
-    for collection, name in ((sent, "trip/article.md"), (opened, "trip/article.md")):
-        (one,) = collection["documents"]
-        answer = server.ask("GET", f"/v1/documents/{one['id']}")
-        assert answer.json["source"] == name
-        for place in (root, server.data):
-            assert str(place.resolve()).encode() not in answer.body
-        server.ask("DELETE", f"/v1/collections/{collection['id']}")
-
-
-def test_paths_that_lead_out_of_the_root_are_not_there(server):
+def test_paths_that_lead_elsewhere_are_not_there(server):
     for path in ("../secret.md", "out", "trip/leads-out.md", "/etc/passwd", "a\x00b", "x" * 5000):
         answer = server.ask("POST", "/v1/collections/path", {"path": path})
         assert answer.status in (404, 422)
         assert "Secret" not in answer.body.decode()
+    assert server.ask("GET", "/static/../app.py").status == 404
 
 
 @pytest.mark.parametrize("path", ["", "trip"])

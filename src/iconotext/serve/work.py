@@ -6,6 +6,7 @@ They use the linkers of their process, which share one model.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -104,8 +105,10 @@ _linkers: dict[str, Linker] = {}
 
 
 def prepare(model: str) -> None:
-    """Load the model, once for each process."""
+    """Load the model, once for each process. If it was named by its path, answers have only the name of its folder."""
     _linkers["reading"] = linker = Linker.load(model)
+    if os.path.isabs(model):
+        linker.encoder = replace(linker.encoder, name=Path(model).name)
     # For the review: as many sentences of each picture as it offers, however unlikely. Relations are for pages only.
     all_candidates = {"select": "top-k", "k": CANDIDATES, "min_confidence": 0.0}
     for name, chosen in {"weighing": {}, "candidates": all_candidates}.items():
