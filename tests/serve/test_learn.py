@@ -116,3 +116,5 @@ def test_a_document_is_read_by_other_settings(server, opened):
     assert (folder / "page.html").stat().st_mtime_ns == written
     for wrong in ("select=smell", "min_confidence=2", "k=0", "evidence=ocr"):
         assert server.ask("GET", f"/documents/{a}?{wrong}").status == 422
+    said = server.ask("GET", f"/documents/{a}?min_confidence=2").json["detail"]
+    assert said == "min_confidence: must be less than or equal to 1, not '2'"

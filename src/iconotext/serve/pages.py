@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from urllib.parse import quote
 
 from fastapi import HTTPException, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
 from iconotext.decide.settings import Selection
 from iconotext.plain_text import data_size
@@ -42,13 +42,14 @@ class Chosen(BaseModel):
     evidence: list[FormKind] = []
     select: Selection = "top-k"
     k: int = Field(3, ge=1, le=99)
-    min_confidence: Annotated[float, Field(ge=0, le=1)] | Literal[""] = ""
+    min_confidence: Annotated[
+        Annotated[float, Field(ge=0, le=1)] | None, BeforeValidator(lambda text: None if text == "" else text)
+    ] = None
 
     def settings(self) -> dict[str, object]:
         """The changes to ``LinkSettings``; if no evidence is chosen, all evidence is used."""
         kinds = tuple(kind for kind in FORM_KINDS if kind in self.evidence)
-        least = None if self.min_confidence == "" else self.min_confidence
-        return {"select": self.select, "k": self.k, "min_confidence": least, **({"evidence": kinds} if kinds else {})}
+        return self.model_dump(exclude={"evidence"}) | ({"evidence": kinds} if kinds else {})
 
 
 ANSWERS = 50
