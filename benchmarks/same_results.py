@@ -163,6 +163,7 @@ LISTED: dict[str, str] = {
     "link-parquet/links.parquet: *: page: only in the new tree*": "the page of a PDF is a column",
     "build-folder/*.report.json: *smaller than 64 px*": "icons and repeats are counted by kind",
     "build-folder/*.dropped.tsv: *smaller than 64 px*": "icons and repeats are counted by kind",
+    "reproduce-2/out/table.*: *projections of 8-bit integers*": "the note says from which vectors",
     "*/README.md: *": "columns of the tables in model cards are aligned",
 }
 
