@@ -143,7 +143,8 @@ class Page(HTMLParser):
 
 
 def test_pages_run_and_are_styled_by_what_their_policy_allows(answers, values):
-    wrong, pages = {}, set()
+    wrong: dict[str, Any] = {}
+    pages: set[str] = set()
     for row in PAGES:
         for address in filled(row, values):
             answer = answers[address]
@@ -174,7 +175,7 @@ def test_no_answer_names_a_folder_of_the_machine(server, values, answers, librar
     assert everything["/v1/link"].json[0]["model"] == "ours"
     homes = {str(folder).encode() for folder in (library.parent, library.parent.resolve(), PROGRAM)}
     assert {answers[f"/v1/documents/{number}"].json["source"] for number in values["document"]} == {"trip/article.md"}
-    told = {}
+    told: dict[str, bytes] = {}
     for address, answer in everything.items():
         parts = [repr(answer.headers).encode(), answer.body]
         if zipfile.is_zipfile(BytesIO(answer.body)):
