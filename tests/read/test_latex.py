@@ -10,7 +10,7 @@ from iconotext import read
 from iconotext.errors import HostileDocumentError
 from iconotext.evidence.reference import reference_evidence
 from iconotext.read import ReadSettings
-from iconotext.read.pandoc import document as pandoc_document
+from iconotext.read.pandoc import readers as pandoc_readers
 from iconotext.read.pandoc.convert import RefusedError
 from iconotext.read.pandoc.latex import join_files, refused_command, repaired, structural_repairs
 from iconotext.read.pandoc.plain_latex import plain_html
@@ -118,10 +118,10 @@ def test_pandoc_is_tried_only_so_often(thesis, caplog, monkeypatch):
         line = source[: source.find(b"Last words")].count(b"\n") + 1
         raise RefusedError("no", line=line, column=1, reason="no")
 
-    monkeypatch.setattr(pandoc_document, "to_html", refuse)
+    monkeypatch.setattr(pandoc_readers, "to_html", refuse)
     odd = "".join(f"\\odd{{{n}}}\n" for n in range(30))
     document = thesis("Words.\n", MAIN.replace("Last words.", f"{odd} Last words."))
-    assert len(tries) <= pandoc_document.MAX_ATTEMPTS
+    assert len(tries) <= pandoc_readers.MAX_ATTEMPTS
     assert [image.caption for image in document.images] == ["The old tram.", "The new tram."]
     assert "read in simple form" in caplog.text
 
@@ -131,7 +131,7 @@ def test_too_much_work_is_refused_as_before(thesis, monkeypatch):
     def too_much(*_given, **_options):
         raise HostileDocumentError("too much")
 
-    monkeypatch.setattr(pandoc_document, "to_html", too_much)
+    monkeypatch.setattr(pandoc_readers, "to_html", too_much)
     with pytest.raises(HostileDocumentError, match="too much"):
         thesis("Words.\n")
 
@@ -192,7 +192,7 @@ def test_the_simple_reader():
 @pytest.mark.usefixtures("in_this_process")
 @pytest.mark.parametrize("simply", [False, True])
 def test_citations_leave_no_space_before_what_closes_a_sentence(tmp_path, monkeypatch, caplog, simply):
-    monkeypatch.setattr(pandoc_document, "MAX_ATTEMPTS", 1)
+    monkeypatch.setattr(pandoc_readers, "MAX_ATTEMPTS", 1)
     words = r"Trams run \cite{a}. As \citet{b} says~\cite[p.~3]{a,b}, they stop (late \citep{c})."
     end = "\\begin\n" if simply else ""  # pandoc refuses it
     document = read_as(tmp_path / "a.tex", f"\\begin{{document}}\n{words}\n\n{end}\\end{{document}}\n")

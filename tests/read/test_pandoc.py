@@ -19,8 +19,8 @@ from iconotext.evidence.reference import reference_evidence
 from iconotext.read import ReadSettings, find_documents
 from iconotext.read.pandoc import convert
 from iconotext.read.pandoc.convert import mend
-from iconotext.read.pandoc.document import check_bounds, included_files
 from iconotext.read.pandoc.latex import join_files
+from iconotext.read.pandoc.readers import check_bounds, included_files
 from tests.support.pandoc import DOCBOOK, JATS, LATEX, MEDIAWIKI, ORG, TYPST, pandoc
 from tests.support.reading import read_as
 

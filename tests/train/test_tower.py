@@ -125,7 +125,7 @@ def test_what_cannot_be_trained_is_refused(models, corpus, tmp_path):
 def test_a_tower_reads_as_the_encoder_does(models):
     import torch
 
-    from iconotext.networks.dual_encoder import TextTower
+    from iconotext.networks.towers import TextTower
 
     for kind, dim in (("clip", 12), ("siglip", 16)):
         tower = TextTower(str(models / kind), dim).eval()

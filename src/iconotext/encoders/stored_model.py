@@ -119,7 +119,7 @@ def save_model(
 
     folder.mkdir(parents=True, exist_ok=True)
     if recipe.towers:
-        from iconotext.networks.dual_encoder import save_dual_encoder, without_towers
+        from iconotext.networks.towers import save_dual_encoder, without_towers
 
         save_dual_encoder(folder / DUAL, recipe.features.text, weights)
         weights = without_towers(weights)

@@ -74,7 +74,7 @@ def _pandoc_row(
         name=name,
         title=title,
         suffixes=suffixes,
-        reader=f"iconotext.read.pandoc.document:read_{name}",
+        reader=f"iconotext.read.pandoc.readers:read_{name}",
         summary=summary,
         extra="formats",
         lines=lines,

@@ -289,7 +289,7 @@ TEXT_ENCODERS = {
             "",
             "text",
             TowerSettings,
-            f"{_NETWORKS}.dual_encoder:TextTower",
+            f"{_NETWORKS}.towers:TextTower",
         ),
     )
 }
@@ -315,6 +315,6 @@ IMAGE_ENCODERS = {
             f"{_NETWORKS}.transformer:RegionEncoder",
         ),
         replace(TEXT_ENCODERS["identity"], reads="features of a dual encoder"),
-        replace(TEXT_ENCODERS["tower"], reads="pixels", module=f"{_NETWORKS}.dual_encoder:ImageTower"),
+        replace(TEXT_ENCODERS["tower"], reads="pixels", module=f"{_NETWORKS}.towers:ImageTower"),
     )
 }

@@ -14,8 +14,8 @@ from torch import Tensor
 
 from iconotext.features.hub_checks import SIDE as HUB_SIDE
 from iconotext.images import decode
-from iconotext.networks.dual_encoder import pixel_preparation
 from iconotext.networks.image_network import WHOLE, augmented, middle, resized
+from iconotext.networks.towers import pixel_preparation
 from iconotext.system.threads import in_threads
 
 if TYPE_CHECKING:

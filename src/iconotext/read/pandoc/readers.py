@@ -1,4 +1,4 @@
-"""The reading of a document of a format of pandoc: its text is adapted, and LaTeX repaired if pandoc refuses it."""
+"""Readers of the formats that pandoc converts: their text is adapted, and LaTeX repaired if pandoc refuses it."""
 
 from __future__ import annotations
 
