@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """An objective, for recipes and guides; its name is its weight in ``[objective]``. ``train.loss`` sums them up.
+    """An objective; its weight is the setting of its name in ``[objective]``. ``train.loss`` sums up all of them.
 
     Attributes:
         function: The function that computes it; for cross_document the module with the contrasts, for sub_document the
