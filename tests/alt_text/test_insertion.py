@@ -142,6 +142,7 @@ def test_html_tags(tmp_path, tag, expected):
         ("<img alt src=a.png>", '<img alt="" role="presentation" src=a.png>'),
         ('<img src="a.png" role="img">', None),
         ('<img role="img" src="a.png" alt="x">', None),
+        ('<input type="image" src="a.png">', None),
     ],
 )
 @pytest.mark.parametrize("name", ["a.html", "a.md"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from iconotext.check.audit import check
+from iconotext.check.audit import check, check_page
 from iconotext.check.rules import CheckSettings
 from iconotext.errors import DocumentError
 from iconotext.read import ReadSettings
@@ -27,6 +27,15 @@ def found(tmp_path, text, name="a.md", **settings):
         ('<a href="b.html"><img src="a.png" alt=""></a>', "alt-link"),
         ('<a href="b.html"><img src="a.png"></a>', "alt-missing"),
         ('<a href="b.html"><img src="a.png" alt=""> To the map</a>', None),
+        ('<a href="b.html"><img src="a.png" alt=""><img src="b.png" alt="To the market"></a>', None),
+        ('<a href="b.html" title="The map"><img src="a.png" alt=""></a>', None),
+        ('<button><img src="a.png" alt=""></button>', "alt-link"),
+        ('<button><img src="a.png"></button>', "alt-missing"),
+        ('<button><img src="a.png" alt=""> Search</button>', None),
+        ('<button aria-label="Search"><img src="a.png" alt=""></button>', None),
+        ('<input type="image" src="a.png">', "alt-missing"),
+        ('<input type="image" src="a.png" alt="">', "alt-link"),
+        ('<input type="image" src="a.png" aria-label="Search">', None),
         ('<img src="a.png" role="presentation">', None),
         ('<img src="a.png" aria-hidden="true">', None),
         ('<img src="a.png" role="none" alt="A fox in the snow">', "alt-decorative"),
@@ -189,3 +198,33 @@ def test_fingerprints_outlive_other_changes(tmp_path):
 )
 def test_missing_texts_for_which_programs_put_the_name_of_the_file(tmp_path, name, text, lines):
     assert found(tmp_path, text, name) == [("alt-missing", line) for line in lines]
+
+
+@pytest.mark.parametrize("name", ["a.html", "a.md"])
+@pytest.mark.parametrize(
+    ("markup", "function"),
+    [
+        ("<button>Look for it: {}</button>", None),
+        ("<button>{}</button>", "button"),
+        ("<a href='b.html'>{}</a>", "link"),
+        ("<a>{}</a>", None),
+        ("{}", None),
+    ],
+)
+def test_a_picture_with_a_function_is_a_picture(tmp_path, name, markup, function):
+    (tmp_path / name).write_text(markup.format('<img src="a.png" alt="A lens">'))
+    page, _ = check_page(tmp_path / name, CheckSettings(), ReadSettings())
+    assert [(picture.alt, picture.function, picture.place.at) for picture in page.pictures] == [
+        ("A lens", function, markup.index("{"))
+    ]
+
+
+def test_a_picture_that_sends_a_form_is_a_picture(tmp_path):
+    (tmp_path / "a.html").write_text(
+        '<form>Where to? <input name="q"> <input type="IMAGE" src="a.png" alt="Go"></form>'
+    )
+    page, _ = check_page(tmp_path / "a.html", CheckSettings(), ReadSettings())
+    assert [(picture.alt, picture.function, picture.place.column) for picture in page.pictures] == [
+        ("Go", "button", 34)
+    ]
+    assert [passage.text for passage in page.passages] == ["Where to?"]

@@ -127,6 +127,7 @@ SHORTCODE = re.compile(r"\{\{[<%]\s{0,20}+figure(?=\s)")  # {{< figure
 FIGURE = re.compile(r"\]\([^()\n]{1,500}+\)\{(?![^{}\n]*\bfig-alt=)[^{}\n#]{0,200}+#fig[-:][\w:.-]{1,200}+(?=[\s}])")
 """A figure of Quarto, with its caption in the brackets: ``![A barn](a.png){#fig-barn}``."""
 IMG = re.compile(r"<img(?=[\s/>])", re.IGNORECASE)
+INPUT = re.compile(r"<input(?=[\s/>])", re.IGNORECASE)  # <input type="image">, which cannot be decoration
 DRAWING = re.compile(r"<(?:[\w-]{1,20}+:)?(docPr|shape|rect|roundrect|oval)(?=[\s/>])")  # <wp:docPr
 NAME = re.compile(r"[\s/]*+([^\s/>=<\"'`{}]++)(\s*+=\s*+)?")  # of an attribute, with the equals sign behind it
 BARE = re.compile(r"[^\s>\"'`<]*+")  # a value without quotes
@@ -184,7 +185,7 @@ def find_gaps(text: str, format_: str, *, over: bool = False) -> list[Gap]:
     """
     if format_ == "docx":
         return [replace(gap, quote="") for gap in _tags(text, DRAWING, over)]  # it has no role for decoration
-    gaps = list(_tags(text, IMG, over))
+    gaps = [*_tags(text, IMG, over), *(replace(gap, quote="") for gap in _tags(text, INPUT, over))]
     if format_ == "markdown":
         gaps += [Gap(*match.span(1), "markdown") for match in (FILLED if over else MARKDOWN).finditer(text)]
         gaps += [Gap(*match.span(1), "plain", before="|") for match in WIKI.finditer(text)]

@@ -15,6 +15,7 @@ from iconotext.check.language import FEW, other_language, same, sentences, witho
 from iconotext.check.page import Page, Picture, quoted
 from iconotext.read.address import MADE_BY_CODE
 from iconotext.read.format import all_formats
+from iconotext.types import Function
 
 if TYPE_CHECKING:
     from iconotext.check.rules import CheckSettings
@@ -108,6 +109,12 @@ _CAMERA = re.compile(
 """Names that cameras, telephones and programs give to files."""
 
 
+_FUNCTIONS: dict[Function, str] = {
+    "link": "the picture is all that its link holds: say where the link leads",
+    "button": "the picture is all that its button holds: say what the button does",
+}
+
+
 def missing(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
     if picture.alt is not None or picture.decorative:
         return None
@@ -116,8 +123,8 @@ def missing(picture: Picture, page: Page, settings: CheckSettings) -> str | None
         return "no alternative text, so that readers get the name of the file: say what the picture shows"
     if readers_get != "nothing":
         return None
-    if picture.linked:
-        return "no alternative text, and the picture is all that its link holds: say where the link leads"
+    if picture.function:
+        return f"no alternative text, and {_FUNCTIONS[picture.function]}"
     return 'no alternative text: say what the picture shows, or give it an empty text (alt="") if it is decoration'
 
 
@@ -126,15 +133,15 @@ def _is_empty_on_purpose(page: Page) -> bool:
     return all_formats()[page.format].alt_missing == "nothing"
 
 
-def link(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
-    if picture.linked and picture.alt == "" and _is_empty_on_purpose(page):
-        return "an empty alternative text, and the picture is all that its link holds: say where the link leads"
+def function(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
+    if picture.function and picture.alt == "" and _is_empty_on_purpose(page):
+        return f"an empty alternative text, and {_FUNCTIONS[picture.function]}"
     return None
 
 
 # An empty text means decoration in HTML, and is a fault only of a picture that is content.
 def empty(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
-    if picture.alt != "" or picture.decorative or picture.linked or not _is_empty_on_purpose(page):
+    if picture.alt != "" or picture.decorative or picture.function or not _is_empty_on_purpose(page):
         return None
     if settings.empty == "never":
         return None

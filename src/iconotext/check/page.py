@@ -28,7 +28,7 @@ from iconotext.read.captions import attach_captions, shown_caption
 from iconotext.read.format import all_formats
 from iconotext.read.html import read_whole_page
 from iconotext.read.text_file import decode_text
-from iconotext.types import Kind
+from iconotext.types import Function, Kind
 
 _LINE_END = re.compile(r"\r\n?|\n")
 _WORD = re.compile(r"\w+")
@@ -100,7 +100,7 @@ class Picture:
         language: ISO 639-1 code declared by the document, or None.
         cited: Whether a link in the document leads to it.
         decorative: Whether the source marks it as decoration.
-        linked: Whether it is the only content of a link.
+        function: What it does if it is the only content of a link or a button.
         sides: Width and height at which it is shown, in pixels; None if not given.
         anchors: Identifiers by which the document may point at it.
         pixels: Width and height of a picture inside the document; None if unknown or elsewhere.
@@ -118,7 +118,7 @@ class Picture:
     language: str | None = None
     cited: bool = False
     decorative: bool = False
-    linked: bool = False
+    function: Function | None = None
     sides: tuple[int | None, int | None] | None = None
     anchors: tuple[str, ...] = ()
     pixels: tuple[int, int] | None = None
@@ -483,7 +483,7 @@ def _pictures(
                 language=language,
                 cited=bool(targets.intersection(image.anchors)),
                 decorative=image.decorative,
-                linked=image.linked,
+                function=image.function,
                 sides=image.sides,
                 anchors=image.anchors,
                 pixels=None if image.file is None else _pixels(image.file),

@@ -92,7 +92,7 @@ class Rule:
 
 RULES = (
     Rule("alt-missing", "error", "A picture has no alternative text.", alt_texts.missing, alone=True),
-    Rule("alt-link", "error", "A picture that is all of a link has an empty text.", alt_texts.link, alone=True),
+    Rule("alt-link", "error", "The picture of a link or button has an empty text.", alt_texts.function, alone=True),
     Rule("alt-empty", "error", "A picture that is content has an empty alternative text.", alt_texts.empty, alone=True),
     Rule("alt-decorative", "warning", "A picture marked as decoration has an alternative text.", alt_texts.decorative),
     Rule("alt-file-name", "error", "An alternative text is the name of a file.", alt_texts.file_name, alone=True),

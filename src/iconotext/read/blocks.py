@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from iconotext.types import Kind
+from iconotext.types import Function, Kind
 
 SPACE = re.compile(r"\s+")
 
@@ -27,7 +27,7 @@ class FlowImage:
         at: Beginning of its markup, in characters of the decoded file, or of ``part``; None if unknown.
         part: The chapter of an EPUB that contains it.
         decorative: Whether the source marks it as decoration.
-        linked: Whether it is the only content of a link.
+        function: What it does if it is the only content of a link or a button.
         sides: Width and height in pixels at which the source shows it; None for a side, or for both, if not given.
     """
 
@@ -43,7 +43,7 @@ class FlowImage:
     at: int | None = None
     part: str | None = None
     decorative: bool = False
-    linked: bool = False
+    function: Function | None = None
     sides: tuple[int | None, int | None] | None = None
 
 

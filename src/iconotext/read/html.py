@@ -19,7 +19,7 @@ from iconotext.read.positions import MARK, mark_html
 from iconotext.read.sentences import language_code
 from iconotext.read.settings import ReadSettings
 from iconotext.read.text_file import decode_text
-from iconotext.types import Kind
+from iconotext.types import Function, Kind
 
 Element = Any  # lxml has no types of its own that mypy could check
 
@@ -40,6 +40,8 @@ KINDS: dict[str, Kind] = {
     "figcaption": "caption",
     "caption": "caption",
 }
+NAMES = ("aria-label", "aria-labelledby", "title")
+"""Attributes that name a link or a button, besides its content."""
 ONE_IMAGE = frozenset(("figure", "a", "p", "span", "picture", "center", "div", "td", "dt"))
 """Elements whose id names the image if they have only one; a figure's id names all of its images."""
 CAPTION_CLASS = re.compile(
@@ -135,6 +137,9 @@ class _Walk:
                 if not tag or tag in SKIPPED:
                     if tag == "svg":
                         self.drawing(element)
+                    elif tag == "button":  # its words are no text of the document
+                        for picture in element.iter("img"):
+                            self.image(picture)
                     walk.skip_subtree()
                 else:
                     self.start(tag, element)
@@ -173,7 +178,7 @@ class _Walk:
             return
         if tag in ITALIC:
             self.italic += 1
-        if tag == "img":
+        if tag == "img" or (tag == "input" and (element.get("type") or "").lower() == "image"):
             self.image(element)
         elif tag == "a":
             target = self.to_target(element.get("href") or "")
@@ -233,7 +238,7 @@ class _Walk:
         if not sources or sources == self.seen_sources:
             return
         self.seen_sources = sources
-        alt, title = element.get("alt"), SPACE.sub(" ", element.get("title") or "").strip()
+        alt, title = element.get("alt", element.get("aria-label")), SPACE.sub(" ", element.get("title") or "").strip()
         self.writer.image(
             FlowImage(
                 sources,
@@ -242,7 +247,7 @@ class _Walk:
                 anchors=self.anchors(element),
                 at=_place(element),
                 decorative=is_decorative(element),
-                linked=is_whole_link(element),
+                function=function_of(element),
                 sides=_sides(element),
             )
         )
@@ -272,12 +277,15 @@ def is_decorative(element: Element) -> bool:
     return bool({"presentation", "none"} & {*role[:1]}) or (element.get("aria-hidden") or "").lower() == "true"
 
 
-def is_whole_link(element: Element) -> bool:
-    """Return whether a picture is the only content of a link; its alternative text then describes the target."""
-    link = next(element.iterancestors("a"), None)
-    if link is None or not link.get("href") or link.get("aria-label"):
-        return False
-    return next((False for text in link.itertext() if text.strip()), True)
+def function_of(element: Element) -> Function | None:
+    """Return what a picture does whose alternative text is the only name of a link or a button; else None."""
+    holder = element if element.tag == "input" else next(element.iterancestors("a", "button"), None)
+    if holder is None or (holder.tag == "a" and not holder.get("href")) or any(map(holder.get, NAMES)):
+        return None
+    others = (image.get("alt") for image in holder.iter("img") if image is not element)
+    if any(text and text.strip() for text in (*others, *holder.itertext())):
+        return None
+    return "link" if holder.tag == "a" else "button"
 
 
 def _place(element: Element) -> int | None:

@@ -67,10 +67,10 @@ MARK = "data-iconotext-at"  # the attribute with the position of a picture's mar
 # Comments, scripts, styles and titles match whole, since a tag in them is none. One that is never closed goes to the
 # end of the file: were it skipped, each of many would be searched to there, which takes quadratic time.
 _PICTURE = re.compile(
-    r"<!--.*?(?:-->|\Z)|<(script|style|textarea|title)\b.*?(?:</\1|\Z)|<(?P<tag>img|svg)(?=[\s/>])",
+    r"<!--.*?(?:-->|\Z)|<(script|style|textarea|title)\b.*?(?:</\1|\Z)|<(?P<tag>img|svg|input)(?=[\s/>])",
     re.DOTALL | re.IGNORECASE,
 )
-_TAG = re.compile(r"<(?:img|svg)(?=[\s/>])", re.IGNORECASE)
+_TAG = re.compile(r"<(?:img|svg|input)(?=[\s/>])", re.IGNORECASE)
 _LINE_END = re.compile(r"\r\n?|\n")
 
 
