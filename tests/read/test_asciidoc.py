@@ -31,7 +31,7 @@ def test_pictures_captions_and_references(tmp_path):
     ]
     assert [(sentence.text, sentence.kind) for sentence in document.sentences] == [
         ("Trams", "heading"),
-        ("Trams of Basel & Bern, see The old tram, the new one and both; not [gone].", "paragraph"),
+        ("Trams of Basel & Bern, see Figure 1, the new one and both; not [gone].", "paragraph"),
         ("Details", "heading"),
         ("It rings: New Tram.", "paragraph"),
         ("One item that goes on", "item"),

@@ -157,12 +157,12 @@ def test_the_markup_of_d2lbook(document, picture):
     found = document(D2L)
     assert [s.text for s in found.sentences if s.kind != "cell"] == [
         "Convolutions",
-        "As Fig. 1 and Convolutions of show, Section is first .",
+        "As Fig. 1 and Convolutions of show, the section is first .",
         "A sentence for some.",
         "Before the other:",
         "A part",
         "$$a = b$$",
-        "Look at Fig. 2, Table and .",
+        "Look at Fig. 2, the table and .",
         "The role :label: is code; a:b:c is not.",
     ]
     assert [s.text for s in found.sentences if s.kind == "cell"] == ["a", "b", "1", "2"]

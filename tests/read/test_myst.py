@@ -132,10 +132,10 @@ def test_myst(tmp_path):
         "Trams",
         "It ran until 1970.",
         "As Fig. 1 shows, they were red.",
-        "See The old tram., that one or Fig. 2.",
+        "See Figure 1, that one or Fig. 2.",
         "Take care",
         "They ring.",
-        "The other is in elsewhere and The old tram..",
+        "The other is in the figure and Figure 1.",
         "{numref} is a role, and",
     ]
     assert set(found.images[0].anchors) == {"old-tram", "the-old"}

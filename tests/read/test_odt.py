@@ -9,16 +9,10 @@ import pytest
 
 from iconotext.errors import DocumentError
 from iconotext.evidence.reference import reference_evidence
-from tests.fuzz.seeds import packed
+from tests.support.odt import SPACES, write_odt
 from tests.support.pandoc import pandoc
 from tests.support.reading import read_as
 
-NAMES = "office text draw table style"
-SPACES = (
-    " ".join(f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in NAMES.split())
-    + ' xmlns:svg="urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0" xmlns:xlink="http://www.w3.org/1999/xlink"'
-    + ' xmlns:fo="urn:oasis:names:tc:opendocument:xmlns:xsl-fo-compatible:1.0"'
-)
 TEXT = """
 <text:p text:style-name="P1">Trams</text:p>
 <text:table-of-content><text:index-body><text:p>Contents</text:p></text:index-body></text:table-of-content>
@@ -37,17 +31,6 @@ text:name="Figure">1</text:sequence>: The old tram.</text:p></draw:text-box></dr
 <text:p><draw:frame><draw:image xlink:href="Pictures/gone.png"/></draw:frame><draw:frame><draw:image xlink:href="https://x.example/a.png"/>
 </draw:frame><draw:frame><draw:image xlink:href="../../../secret.png"/></draw:frame> <text:a xlink:href="#new">Last</text:a> words.</text:p>
 """
-STYLES = (
-    '<style:style style:name="P1" style:parent-style-name="Title"/>'
-    '<style:style style:name="P2" style:parent-style-name="Standard"><style:text-properties fo:font-style="italic"/></style:style>'
-)
-
-
-def write_odt(text: str, media: dict[str, bytes] | None = None, **parts: str) -> bytes:
-    head = f"<office:document-content {SPACES}><office:automatic-styles>{STYLES}</office:automatic-styles>"
-    body = f"<office:body><office:text>{text}</office:text></office:body></office:document-content>"
-    kind = "application/vnd.oasis.opendocument.text"
-    return packed({"mimetype": kind, "content.xml": head + body, **parts, **(media or {})})
 
 
 @pytest.fixture

@@ -38,6 +38,7 @@ _PATTERNS = {
 _COMPILED = {name: re.compile(pattern) for name, pattern in _PATTERNS.items()}  # for lower-case texts, which is faster
 _OF_WORDS = {name: re.compile(pattern) for name, pattern in _WORDS.items()}
 _CITING_WORD = re.compile(r"\w+")
+_FIGURE_NAME = re.compile(r"fig(?:ure)?[-_:.]", re.IGNORECASE)
 _LETTERS = re.compile(r"\([a-zA-Z]{1,2}\)|\b[A-Z]\b(?!['’])")
 
 
@@ -123,6 +124,8 @@ def reference_evidence(document: Document) -> FloatMatrix:
         explicit += [j for label in cited for j in _images_labelled(document, labels, label, i, place)]
         if explicit:  # in a sentence that cites a figure, pointing words say no more
             evidence[i, explicit] = EXPLICIT
+        elif any(map(_FIGURE_NAME.match, sentence.targets)):
+            continue  # it speaks of a figure that is in another file
         elif pointing is not None and sentence.kind != "caption" and (layout := place()) is not None:
             evidence[i, _pointed(layout, i, pointing)] = VAGUE if pointing.direction == "near" else DIRECTED
         if sentence.kind == "caption":

@@ -69,6 +69,13 @@ class Block:
     anchors: tuple[str, ...] = ()
     level: int | None = None
 
+    def replace(self, start: int, end: int, text: str) -> None:
+        """Replace a range of the text, which no image divides; images and targets keep their places."""
+        longer = len(text) - (end - start)
+        self.text = self.text[:start] + text + self.text[end:]
+        self.images = [(at + longer if at >= end else at, image) for at, image in self.images]
+        self.targets = [(a + longer if a >= end else a, b + longer if b >= end else b, n) for a, b, n in self.targets]
+
 
 @dataclass(frozen=True, slots=True)
 class Flow:

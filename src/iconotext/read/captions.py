@@ -143,3 +143,18 @@ def separate_caption(block: Block) -> list[Block]:
     caption = replace(block, kind="caption", images=[])
     image_is_above = block.images[0][0] < len(block.text) / 2
     return [images, caption] if image_is_above else [caption, images]
+
+
+def name_cited_captions(blocks: Iterable[Block]) -> None:
+    """Let references whose result is the text of a caption show its label, or "the figure" if it has none.
+
+    Word and LibreOffice put the whole caption into the sentence where their authors ask for it.
+    """
+    blocks = list(blocks)
+    captions = {name: block.text for block in blocks if block.kind == "caption" for name in block.anchors}
+    for block in blocks:
+        for start, end, name in sorted(block.targets, reverse=True):
+            caption = captions.get(name, "")
+            label = CAPTION_LABEL.match(caption)
+            if block.text[start:end].strip() in {caption, caption[label.end() if label else 0 :].strip()} - {""}:
+                block.replace(start, end, label[0].rstrip(" .:|–—-") if label else "the figure")

@@ -39,15 +39,6 @@ COLON_ROLE = re.compile(
     r"|:begin_tab:(?:`[^`\n]{0,200}`|[a-z]{1,20})|:end_tab:"
 )
 """Markup of d2lbook; ``:label:`` stands behind the labelled element."""
-SHOWN_FOR = {
-    "fig": "Fig.",
-    "tab": "Table",
-    "sec": "Section",
-    "subsec": "Section",
-    "chap": "Chapter",
-    "chapter": "Chapter",
-}
-"""The first part of a label to the text of a reference to another file."""
 
 INLINE_R = re.compile(r"r[ \t#]|\{(?:r|python|julia)\}")  # code in a sentence, which its result replaces
 
@@ -260,7 +251,7 @@ def _colon_role(match: re.Match[str]) -> str:
         case "numref" | "ref":
             kind = label.partition("_")[0].partition("-")[0]
             link_text = {"fig": "Fig. %s", "tab": "Table %s"}.get(kind, "")
-            return reference(label, link_text, SHOWN_FOR.get(kind, label), match[0])
+            return reference(label, link_text, label, match[0])
     return ""
 
 
@@ -293,7 +284,7 @@ def _bookdown(match: re.Match[str]) -> str:
 
 
 def _empty_link(match: re.Match[str]) -> str:
-    """Read ``[](#label)`` of MyST, which shows the caption or title of the labelled element."""
+    """Read ``[](#label)`` of MyST, which shows the number or the heading of the labelled element."""
     label = match[0].removeprefix("[](#").removesuffix(")")
     return reference(label, "", label, match[0])
 

@@ -188,11 +188,11 @@ def markdown_tree(text: str, stem: str, offset: int | None = None) -> Any:
     return tree
 
 
-def markdown_references(text: str, stem: str) -> dict[str, str]:
-    """Return the references by label in a Markdown text, each with the text shown for it; see ``cross_references``."""
+def markdown_references(text: str, stem: str) -> dict[str, list[str]]:
+    """Return the references by label in a Markdown text with the texts shown for them; see ``fill_references``."""
     if not ANY_REFERENCE.search(text):
         return {}
-    hidden = {role[0]: "" for role in COLON_ROLE.finditer(text)}
+    hidden = {role[0]: [""] for role in COLON_ROLE.finditer(text)}
     try:
         return hidden | fill_references(markdown_tree(split_front_matter(text)[0], stem))
     except DocumentError:

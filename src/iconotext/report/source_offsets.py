@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from iconotext.errors import IconotextError
@@ -77,11 +78,11 @@ def _sentence_spans(document: Document, source: str, kind: str) -> list[tuple[in
     ]
 
 
-def _words(source: str, kind: str, link_texts: Mapping[str, str]) -> tuple[str, list[tuple[int, int]]]:
+def _words(source: str, kind: str, link_texts: Mapping[str, list[str]]) -> tuple[str, list[tuple[int, int]]]:
     """Return the words of a file, with spaces around each, and the position in the file of each of these characters.
 
     Args:
-        link_texts: Reference in the file to the text that is shown for it.
+        link_texts: Reference in the file to the texts that are shown for it, in order.
     """
     text, places = [" "], [(0, 0)]
     for piece, spans in _pieces(source, kind, link_texts):
@@ -92,8 +93,9 @@ def _words(source: str, kind: str, link_texts: Mapping[str, str]) -> tuple[str, 
     return "".join([*text, " "]), [*places, (len(source), len(source))]
 
 
-def _pieces(source: str, kind: str, link_texts: Mapping[str, str]) -> Iterator[tuple[str, list[tuple[int, int]]]]:
+def _pieces(source: str, kind: str, link_texts: Mapping[str, list[str]]) -> Iterator[tuple[str, list[tuple[int, int]]]]:
     """Yield words, and a space for each token that ends a word, with the position of each character; as ``_words``."""
+    seen: Counter[str] = Counter()
     for token in _TOKENS[kind].finditer(source):
         entity = html.unescape(token["entity"] or "")
         tag = (token["tag"] or "").lower()
@@ -101,7 +103,9 @@ def _pieces(source: str, kind: str, link_texts: Mapping[str, str]) -> Iterator[t
             yield token["word"], [(place, place + 1) for place in range(*token.span())]
             continue
         if kind == "markdown" and (reference := token["reference"]):
-            piece = " ".join(_WORD.findall(link_texts.get(reference, reference)))
+            shown = link_texts.get(reference, [reference])
+            piece = " ".join(_WORD.findall(shown[min(seen[reference], len(shown) - 1)]))
+            seen[reference] += 1
             if reference not in link_texts:
                 piece = f" {piece}"
         elif _WORD.fullmatch(entity):

@@ -140,10 +140,7 @@ def _to_labels(link: Element, kinds: dict[str, str], captions: dict[str, str], *
 def _show(link: Element, label: str, kinds: dict[str, str], *, number_only: bool) -> None:
     link.text = link.text or label
     kind = KINDS.get(kinds.get(label, ""))
-    if kind == "":  # a heading
-        link.set("data-shown", "")
-    elif kind is not None:
-        link.set("data-shown", "%s" if number_only else f"{kind} %s")
+    link.set("data-shown", ("%s" if number_only else f"{kind} %s") if kind else "")  # a heading is shown by its text
 
 
 MAX_SECONDS = 50

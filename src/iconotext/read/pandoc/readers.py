@@ -51,6 +51,7 @@ LATEX_WORDS = (
     r"\newenvironment{floatingfigure}[2][]{\begin{figure}}{\end{figure}}"
     r"\newcommand{\figref}[1]{\ref{#1}}\newcommand{\Figref}[1]{\ref{#1}}\newcommand{\fref}[1]{\ref{#1}}"
     r"\newcommand{\Fref}[1]{\ref{#1}}\newcommand{\subref}[1]{\ref{#1}}\newcommand{\fullref}[1]{\ref{#1}}"
+    r"\newcommand{\nameref}[1]{\autoref{#1}}"
     r"\newcommand{\includesvg}[2][]{\includegraphics{#2}}"
     r"\newcommand{\subfloat}[2][]{\begin{subfigure}{1cm}#2\caption{#1}\end{subfigure}}"
 )
