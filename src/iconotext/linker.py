@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from itertools import chain, islice
@@ -295,16 +295,10 @@ class RunFiles(AbstractContextManager["RunFiles"]):
 
     Args:
         files: Each file with its name in the run, and the named folder that contains it or None.
-        adapt: Applied to each document when it has been read.
     """
 
-    def __init__(
-        self,
-        files: Mapping[str, tuple[Path, Path | None]],
-        reading: ReadSettings,
-        adapt: Callable[[Document], Document] = lambda document: document,
-    ) -> None:
-        self._files, self._reading, self._adapt = files, reading, adapt
+    def __init__(self, files: Mapping[str, tuple[Path, Path | None]], reading: ReadSettings) -> None:
+        self._files, self._reading = files, reading
         self._stored: Spool[list[Document] | IconotextError] = Spool()
         self._number: dict[str, int] = {}
 
@@ -331,7 +325,7 @@ class RunFiles(AbstractContextManager["RunFiles"]):
 
         path, within = self._files[name]
         try:
-            return list(map(self._adapt, read_documents(path, self._reading, within=within, identifier=name)))
+            return list(read_documents(path, self._reading, within=within, identifier=name))
         except IconotextError as error:
             return error
 

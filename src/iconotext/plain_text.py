@@ -67,6 +67,13 @@ def listed(names: Iterable[str], conjunction: str = "and") -> str:
     return f"{', '.join(before)} {conjunction} {last}" if before else last
 
 
+def language_name(code: str) -> str:
+    """Return the English name of a language by its ISO 639 code, ``es`` for example; the code itself if it has none."""
+    from babel import Locale
+
+    return str(Locale("en").languages.get(code, code))
+
+
 def data_size(size: int) -> str:
     """Return a number of bytes in its largest unit of at least one: ``300 bytes``, ``293 KiB``, ``1.5 GiB``."""
     if size < 2**10:

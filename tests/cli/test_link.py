@@ -44,10 +44,11 @@ def test_a_language_that_the_model_does_not_know_is_told_once(tmp_path, picture)
         (tmp_path / f"{name}.md").write_text(f"{text}Abbildung 1 zeigt es.\n\n![Abbildung 1: Brett](a.png)\n")
     result = program.run("link", tmp_path, "--to", "json")
     told = [line for line in result.stderr.splitlines() if "does not know" in line]
-    assert [line.partition(" (")[0] for line in told] == [
-        f"iconotext: {tmp_path / 'eins.md'}: the text is in a language that the model does not know",
-        "In languages that the model does not know: 2 de",
+    assert [line.partition(": pictures and captions were not")[0] for line in told] == [
+        f"iconotext: {tmp_path / 'eins.md'}: the text is in German, which the model does not know",
+        "Documents in languages that the model does not know: 2 in German",
     ]
+    assert "An encoder that knows German helps: the option text names one" in told[0]
     for linked in json.loads(result.stdout):
         assert linked["language"] == "de"
         assert "pictures and captions were not compared" in linked["notes"][0]
@@ -168,9 +169,9 @@ def test_problems_are_listed(tmp_path, monkeypatch, picture):
     lines = told.stderr.splitlines()
     assert lines[1] == "1 of 4 documents has no picture and so no page: --all-pages makes one of each"
     assert lines[2] == "iconotext: docs/b.md: the file is empty"
-    assert lines[3] == "iconotext: docs/=a.md: gone0.png: not found beside the document"
-    assert lines[22:] == [
-        "iconotext: ... and 13 more problems; out/problems.tsv lists all",
+    assert lines[3:] == [
+        "iconotext: docs/=a.md: gone0.png, and 31 other pictures: not found beside the document",
+        "iconotext: out/problems.tsv lists all problems",
         "iconotext: 1 of 4 documents failed",
     ]
     table = [line.split("\t") for line in Path("out/problems.tsv").read_text().splitlines()]

@@ -151,7 +151,7 @@ def test_pages_of_documents_that_are_gone_are_removed_and_nothing_else(quick, do
     changed = (out / "c.html").read_bytes()
     for name in "bc":
         (docs / f"{name}.md").unlink()
-    assert quick.again(docs, "-o", out) == []
+    assert quick.again(docs, "-o", out) == ["a"]  # one that is alone is linked for its table
     assert set(pages(out)) == {"a.html", "c.html", "index.html", "notes.html"}
     assert listed(out) == ["a.html"]
     assert (out / "c.html").read_bytes() == changed
@@ -209,11 +209,11 @@ def test_documents_of_another_folder_come_beside_the_first(quick, docs, tmp_path
     assert quick.again(other, "-o", out) == ["a", "index"]
     assert listed(out) == ["a.html", "b.html", "c.html", "other-a.html", "other-index.html"]
     assert quick.again(docs, other, "-o", out) == []
-    assert quick.again(docs / "b.md", "-o", out) == []
+    assert quick.again(docs / "b.md", "-o", out, "--quiet") == []
     (docs / "b.md").unlink()
     assert quick.again(other, "-o", out) == []
     assert listed(out) == ["a.html", "c.html", "other-a.html", "other-index.html"]  # one is gone from the disk
-    assert quick.again(docs, "-o", out, "--exclude", "c.md") == []
+    assert quick.again(docs, "-o", out, "--exclude", "c.md", "--quiet") == []
     assert listed(out) == ["a.html", "other-a.html", "other-index.html"]  # one is no document of its folder any more
 
 
@@ -361,12 +361,10 @@ def test_a_link_to_itself_is_a_file_that_cannot_be_read(quick, docs, tmp_path):
     assert "loop.md\tdocument\tcannot be read" in (tmp_path / "out" / "problems.tsv").read_text()
 
 
-def test_pages_name_options_where_a_picture_has_a_problem(quick, tmp_path):
+def test_pages_name_the_option_where_a_picture_has_a_problem(quick, tmp_path):
     (tmp_path / "web.md").write_text("A sentence.\n\n![A cat](https://a.example/cat.png)\n")
     run("link", tmp_path / "web.md", "-o", tmp_path / "out")
-    page = (tmp_path / "out" / "web.html").read_text()
-    assert "--fetch" in page
-    assert "fetch=True" not in page
+    assert "a picture on the web: the option fetch fetches it" in (tmp_path / "out" / "web.html").read_text()
 
 
 def test_a_file_for_pages_is_refused_and_the_place_of_data_told(quick, docs, tmp_path):
@@ -415,7 +413,7 @@ def test_killed_and_interrupted_runs_go_on(many, tmp_path):
     for folder in (out, tmp_path / "other"):
         there = times(folder)
         result = program.run("link", many, "-o", folder, "--all-pages")
-        (unchanged,) = re.findall(r"(\d+) of 12 unchanged", result.stderr)
+        (unchanged,) = re.findall(r"(\d+) of 12 documents unchanged", result.stderr)
         assert int(unchanged) >= len(there) - 1  # the last page may not have come into the manifest
         assert sum(times(folder)[name] == before for name, before in there.items()) >= int(unchanged)
         assert pages(folder) == pages(whole)

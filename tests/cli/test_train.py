@@ -64,9 +64,10 @@ def test_an_interrupted_training_goes_on(tmp_path, corpus, recipe):
 
 def test_a_model_to_start_from_is_enough(tmp_path, corpus, recipe):
     run(recipe, "--corpus", corpus, "--output", tmp_path / "first", "--set", "training.epochs=1")
-    run("--init", tmp_path / "first", "--corpus", corpus, "--output", tmp_path / "second", "--set", "training.epochs=1",
+    begun = run("--init", tmp_path / "first", "--corpus", corpus, "--output", tmp_path / "second", "--set", "training.epochs=1",
         "--set", "training.warmup=0")  # fmt: skip
     adapted = load_recipe(tmp_path / "second" / "recipe.toml")
+    assert "note: 36 pictures to learn from, where training was seen to help from 200 on" in begun.stderr
     assert (adapted.name, adapted.init) == ("adapt", str(tmp_path / "first"))
     with_recipe = run(recipe, "-c", corpus, "-o", tmp_path / "third", "--init", tmp_path / "first")
     assert "best epoch" in with_recipe.stdout

@@ -94,10 +94,10 @@ def test_the_script_of_a_text(texts, text, expected):
 def test_the_note_says_what_was_not_compared():
     assert language_note(guide(), picture=False, caption=False, layout=True) is None
     both = language_note(guide(), picture=True, caption=True, layout=True) or ""
-    assert "does not know (de): pictures and captions were not compared" in both
-    assert "can be given as text backbone" in both
+    assert "in German, which the model does not know: pictures and captions were not compared" in both
+    assert "An encoder that knows German helps" in both
     alone = language_note(guide(), picture=False, caption=True, layout=False) or ""  # as `place` does
-    assert "(de): captions were not" in alone
+    assert "know: captions were not" in alone
     assert ("from layout, references" in both, "from references" in alone) == (True, True)
 
 
@@ -115,7 +115,7 @@ def test_a_linker_neither_looks_at_images_nor_encodes_captions_of_foreign_docume
     linker = Linker(made_up("en"), LinkSettings(k=1, relations="none"))
     linked = linker.link(guide())
     (note,) = linked.notes
-    assert "(de): pictures and captions were not" in note
+    assert "in German, which the model does not know: pictures and captions were not" in note
     (link,) = linked.links
     assert link.sentence == 1  # cited
     assert set(link.evidence) == {"caption", "layout", "reference"}
@@ -123,7 +123,7 @@ def test_a_linker_neither_looks_at_images_nor_encodes_captions_of_foreign_docume
         linker.link(guide("en"))
     only_picture = Linker(linker.encoder, LinkSettings(evidence=("picture",), relations="none")).link(guide())
     assert only_picture.links == ()
-    assert "(de): pictures were not" in only_picture.notes[0]
+    assert "know: pictures were not" in only_picture.notes[0]
 
 
 def test_a_model_that_learned_its_own_words_looks_at_images_of_any_document():
@@ -136,4 +136,4 @@ def test_a_model_that_learned_its_own_words_looks_at_images_of_any_document():
         LinkSettings(evidence=("picture", "caption"), select="best", min_confidence=0, relations="none"),
     ).link(guide())
     assert set(linked.links[0].evidence) == {"picture", "caption"}
-    assert "(de): captions were not" in linked.notes[0]
+    assert "know: captions were not" in linked.notes[0]

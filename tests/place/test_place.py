@@ -293,7 +293,10 @@ def test_only_whole_documents_run_in_parallel(linker, original, tmp_path, source
 def test_another_language_is_said(linker):
     quoted = "Eine rote Straßenbahn fährt alle zehn Minuten am Hafen entlang, und sie hält dort nicht, weil es regnet. "
     image = Image("a.png", problem=None, context=(LinkedSentence(quoted * 2, 0.9),))
-    assert "another language (de) than the text" in linker.place(ANSWER, [image], BY_TEXTS).notes[0]
+    assert (
+        "come from text in German, and the text that gets them is in English"
+        in linker.place(ANSWER, [image], BY_TEXTS).notes[0]
+    )
     english = replace(image, context=(LinkedSentence("The red tram runs along the harbour every day. " * 4, 0.9),))
     assert linker.place(ANSWER, [english], BY_TEXTS).notes == ()
 

@@ -64,7 +64,7 @@ def test_a_text_with_captions_and_cross_references(document, picture):
         None,
         None,
         "the file names it and does not hold it",
-        "a picture on the web: fetch=True fetches it",
+        "a picture on the web: the option fetch fetches it",
     ]
     assert "outside the folder" in (found.images[4].problem or "")
     assert found.images[0].file == media["Pictures/a.png"]

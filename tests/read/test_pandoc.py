@@ -141,7 +141,7 @@ def test_pictures_keep_to_the_rules_of_addresses(document):
         "Words.\n\n[[https://x.example/a.png]]\n\n[[file:../../secret.png]]\n\n[[file:/etc/passwd.png]]\n",
         "a.org",
     )
-    assert found.images[0].problem == "a picture on the web: fetch=True fetches it"
+    assert found.images[0].problem == "a picture on the web: the option fetch fetches it"
     assert all(image.problem and image.file is None for image in found.images)
 
 

@@ -16,17 +16,14 @@ def demo(
 ) -> None:
     """Write an example article with photographs and link it.
 
-    The photographs are the samples that scikit-image carries (`pip install 'iconotext[demo]'`). With
-    `iconotext[ocr]`, the words in the pictures are read, too.
+    The photographs are the samples that scikit-image carries (`pip install 'iconotext[demo]'`). The article has some
+    faults, so that `iconotext check` has something to find.
     """
     with known_errors():
         from iconotext.cli.link import RunSettings, link_folder
         from iconotext.demo import write_demo
-        from iconotext.evidence.kinds import EVIDENCE
-        from iconotext.extras import has
         from iconotext.linker import LinkSettings
 
         article = write_demo(folder, force=force)
-        with_ocr = {"evidence": EVIDENCE} if has("ocr") else {}
-        linking = LinkSettings(explain=True, **with_ocr)  # the page shows why each picture is linked
+        linking = LinkSettings(explain=True)  # the page shows why each picture is linked
         link_folder([article], folder / "linked", RunSettings(linking=linking, force=force))

@@ -14,7 +14,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -35,14 +35,14 @@ from iconotext.cli.options import (
     option,
     settings_options,
 )
-from iconotext.cli.output import as_typed, complain, output_console, say
+from iconotext.cli.output import complain, output_console, say
 from iconotext.errors import OutputError, SettingError
 from iconotext.linker import Linker, LinkSettings, RunFiles
-from iconotext.plain_text import counted
+from iconotext.plain_text import counted, language_name
 from iconotext.read import Failure, ReadSettings
 from iconotext.read.format import EXAMPLES
 from iconotext.report.outputs import HTML, OUTPUTS, Output, output_named, outputs
-from iconotext.types import Document, LinkedDocument
+from iconotext.types import LinkedDocument
 
 if TYPE_CHECKING:
     from iconotext.report.problems import Problem
@@ -136,20 +136,27 @@ class Run:
         self._without_pictures += 1
         logger.info("%s: no picture, no page", path)
 
-    def record(self, path: Path | None, counts: Counts, linked: LinkedDocument | None) -> None:
-        """Record a linked document; ``linked`` is None if it was linked before and has not changed."""
+    def record(
+        self, path: Path | None, counts: Counts, linked: LinkedDocument | None, *, unchanged: bool = False
+    ) -> None:
+        """Record a linked document.
+
+        Args:
+            linked: None if it was linked in an earlier run, and only its counts are known.
+            unchanged: Whether the page of an earlier run stays.
+        """
         from iconotext.report.problems import Problem
 
         self._only = linked if not self._counts else None  # no more than one is kept in memory
         self._counts.append(counts)
-        self._unchanged += linked is None
+        self._unchanged += unchanged
         where = str(path or counts.name)
         self._images += [Problem(where, picture, why) for picture, why in counts.problems]
         if linked is not None and linked.notes:
             self._note(where, linked)
         if linked is not None and linked.habit:
             self.habits.add(linked.habit)
-        logger.info("%s: %s", where, "unchanged" if linked is None else f"{counts.links} links")
+        logger.info("%s: %s", where, "unchanged" if unchanged else f"{counts.links} links")
 
     def _note(self, where: str, linked: LinkedDocument) -> None:
         """Print the notes on a document's links, which are about its language; of each language only the first."""
@@ -204,10 +211,10 @@ class Run:
     def _notices(self, removed: int) -> Iterator[str]:
         bare, total = self._without_pictures, self._documents
         if self._unchanged:
-            yield f"{self._unchanged:,} of {len(self._counts):,} unchanged"
+            yield f"{self._unchanged:,} of {counted(len(self._counts), 'document')} unchanged"
         if self._foreign.total() > len(self._foreign):
-            counts = ", ".join(f"{number:,} {language}" for language, number in self._foreign.most_common())
-            yield f"In languages that the model does not know: {counts}"
+            counts = ", ".join(f"{number:,} in {language_name(code)}" for code, number in self._foreign.most_common())
+            yield f"Documents in languages that the model does not know: {counts}"
         if bare and self.shows_pictures:
             have = "has" if bare == 1 else "have"
             documents = f"{bare:,} of {counted(total, 'document')}"
@@ -222,13 +229,17 @@ class Run:
             )
 
     def _say_problems(self, all_in: Path | None) -> None:
+        from iconotext.report.problems import problem_lines
+
         failed, total = len(self._failures), self._documents
         problems = self.problems[: failed if self._quiet or self._problems_shown else None]
-        for problem in problems[:SHOWN]:
-            complain(str(problem))
-        if len(problems) > SHOWN:
-            where = f"; {all_in} lists all" if all_in else ""
-            complain(f"... and {len(problems) - SHOWN:,} more problems{where}")
+        lines = problem_lines(problems)
+        for line in lines[:SHOWN]:
+            complain(line)
+        if len(lines) > SHOWN:
+            complain(f"... and {len(lines) - SHOWN:,} more problems")
+        if all_in and len(problems) > min(len(lines), SHOWN):
+            complain(f"{all_in} lists all problems")
         if failed and total > 1:
             complain(f"{failed:,} of {total:,} documents failed")
 
@@ -360,9 +371,10 @@ def link_folder(paths: list[Path], folder: Path, settings: RunSettings) -> None:
     run = Run(paths, settings.reading, output=None, quiet=settings.quiet)
     chapters = settings.reading.epub == "chapters" and any(p.suffix.lower() == ".epub" for p, _ in run.files)
     by_name = dict(zip(run.names, run.files, strict=True))
+    alone = len(by_name) == 1 and not chapters and not settings.quiet  # its sentences are printed in each run
     # The habits and the pages need the documents, one after the other; RunFiles reads each file once.
-    with RunFiles(by_name, settings.reading, worded_for_command) as files:
-        linker = cache(settings.linker)  # a document alone that has not changed needs no model
+    with RunFiles(by_name, settings.reading) as files:
+        linker = cache(settings.linker)
         # The links of one page depend on the habits that all documents show.
         habits = linker().habits(files) if len(by_name) > 1 or chapters else {}
         run.habits |= {summary for habit in habits.values() if (summary := habit.summary)}
@@ -380,7 +392,8 @@ def link_folder(paths: list[Path], folder: Path, settings: RunSettings) -> None:
                 run.without_pictures(outcome.file)
             else:
                 path, record, linked = outcome
-                run.record(path, record.counts, linked)
+                again = linker().link(files.read(run.names[0])[0]) if linked is None and alone else None
+                run.record(path, record.counts, linked or again, unchanged=linked is None)
                 last = record.page
     removed = pages.finish([path for path in paths if path.is_dir()], run.problems)
     run.show_table(settings.linking)
@@ -435,8 +448,7 @@ def linked_documents(run: Run, settings: RunSettings) -> Iterator[LinkedDocument
     from iconotext.report.terminal import count
 
     documents = read_files(run.files, settings.reading)
-    worded = (document if isinstance(document, Failure) else worded_for_command(document) for document in documents)
-    for result in run.watched(settings.linker().link_all(worded)):
+    for result in run.watched(settings.linker().link_all(documents)):
         if isinstance(result, Failure):
             run.failed(result)
         else:
@@ -455,9 +467,3 @@ def print_parts(parts: Iterable[str]) -> None:
             if error.errno == errno.EPIPE:  # the reader has what it wanted
                 raise
             raise write_error("to standard output", error) from error
-
-
-def worded_for_command(document: Document) -> Document:
-    """The document with the problems of its pictures in the words of the command line."""
-    images = [replace(image, problem=image.problem and as_typed(image.problem)) for image in document.images]
-    return replace(document, images=tuple(images))

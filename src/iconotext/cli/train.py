@@ -80,6 +80,7 @@ def train(
         folder = output or Path("models") / loaded.name
         from iconotext.train.run import finished, interrupted
         from iconotext.train.run import train as run
+        from iconotext.train.start import too_few_pictures
         from iconotext.train.summary import model_summary
 
         if finished(folder):
@@ -87,6 +88,9 @@ def train(
         elif interrupted(folder):
             say(f"going on with the training that was interrupted in {folder}", err=True)
         corpora = [path if is_remote(path) else Path(path) for path in corpus]
+        files = [path for path in corpora if isinstance(path, Path) and path.is_file()]
+        if loaded.starts_from and not finished(folder) and files and (note := too_few_pictures(files)):
+            say(f"note: {note}", err=True)
         with closing(Bars() if sys.stderr.isatty() else Lines()) as show:
             run(loaded, corpora, folder, report=show.report, watcher=_Watcher(show))
         for line in model_summary(folder):

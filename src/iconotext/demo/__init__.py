@@ -30,7 +30,7 @@ documentation, and part of its wheel. They are read as files: nothing is downloa
 requires are not needed."""
 
 CARD = "IMG_2041.png"
-"""A picture without a caption: only the words in it show where it belongs."""
+"""A picture whose alternative text is the name of its file: only the words in it show where it belongs."""
 
 ON_THE_CARD = ("Aperture: wide open", "Shutter: 1/250 s", "Focus: by hand")
 

@@ -135,7 +135,7 @@ class Habit:
         words = f"pictures stand {side} their text ({100 * shares[side]:.0f} % of {images:.0f}{inside})"
         if self.silent < _SILENT:
             return words
-        counted = f"captions count for {100 * (1 - self.silent):.0f} %"
+        counted = f"captions, alternative texts and file names count for {100 * (1 - self.silent):.0f} %"
         return f"{words}; {counted}: many match their text no better than another text"
 
 

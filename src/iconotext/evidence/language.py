@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from iconotext.plain_text import language_name
 from iconotext.read.sentences import ENOUGH
 
 if TYPE_CHECKING:
@@ -64,9 +65,9 @@ def language_note(document: Document, *, picture: bool, caption: bool, layout: b
     if not lost:
         return None
     place = "layout, " if layout else ""
+    language = language_name(document.language)
     return (
-        f"the text is in a language that the model does not know ({document.language}): {' and '.join(lost)} were not "
-        f"compared with it by meaning, and links come from {place}references, names, numbers and words "
-        "written alike. An encoder that knows the language can be given as text backbone; `iconotext models` "
-        "lists some"
+        f"the text is in {language}, which the model does not know: {' and '.join(lost)} were not compared with it by "
+        f"meaning, and links come from {place}references, names, numbers and words written alike. An encoder "
+        f"that knows {language} helps: the option text names one, and `iconotext models` lists some"
     )

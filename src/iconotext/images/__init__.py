@@ -59,11 +59,12 @@ POINTS, APART = 16, 0.3
 within the picture. Of 80 thumbnails all differed by less; of 245,000 pairs of different drawings, not chosen by their
 names, none by less than 0.43."""
 
-_ICON, _NAMED, _COPY, _REPEAT = (
+_ICON, _NAMED, _COPY, _REPEAT, _ORNAMENT = (
     "smaller than",
     "named as an icon or a logo",
     "a copy of a picture that is there as large or larger",
     "the same picture as",
+    "the same small picture on",
 )
 
 _ICON_NAME = re.compile(
@@ -201,8 +202,8 @@ def _beyond_seconds(drawings: Mapping[int, Path | bytes]) -> Iterator[tuple[int,
 
 
 def is_harmless(problem: str) -> bool:
-    """Return whether a ``problem`` is not worth mentioning: an icon, or a repeat."""
-    return problem.startswith((_ICON, _NAMED, _COPY, _REPEAT))
+    """Return whether a ``problem`` is not worth mentioning: an icon, an ornament, or a repeat."""
+    return problem.startswith((_ICON, _NAMED, _COPY, _REPEAT, _ORNAMENT))
 
 
 def kind_of(problem: str) -> str:
@@ -215,6 +216,11 @@ def kind_of(problem: str) -> str:
 def copy_problem(source: str) -> str:
     """Return the ``problem`` of a copy of another picture, from ``copies``."""
     return f"{_COPY}: {source}"
+
+
+def ornament_problem(pages: int) -> str:
+    """Return the ``problem`` of a small picture that stands on several pages."""
+    return f"{_ORNAMENT} {pages} pages: a logo or an ornament"
 
 
 def copied_from(problem: str | None) -> str | None:

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from iconotext.errors import SettingError
 from iconotext.images import inspect
 from iconotext.place.settings import PlaceSettings
-from iconotext.plain_text import counted
+from iconotext.plain_text import counted, language_name
 from iconotext.read import read
 from iconotext.read.format import suffix_format
 from iconotext.read.sentences import ENOUGH, detect_language
@@ -82,10 +82,10 @@ def with_language_note(linked: LinkedDocument) -> LinkedDocument:
     if language == document.language:
         return linked
     note = (
-        f"the pictures come from text in another language ({language}) than the text that gets them "
-        f"({document.language}), so they were not compared by meaning: few find their place, by names, numbers and "
-        "words written alike. If the text is a translation, parallel=True puts the pictures where their document "
-        "has them"
+        f"the pictures come from text in {language_name(language)}, and the text that gets them is in "
+        f"{language_name(document.language)}, so they were not compared by meaning: few find their place, by names, "
+        "numbers and words written alike. If the text is a translation, the option parallel puts the pictures where "
+        "their document has them"
     )
     return replace(linked, notes=(note,))
 

@@ -107,7 +107,7 @@ def open_address(address: str, document: Path, within: Path, settings: ReadSetti
     is_path = address.startswith("//") and _on_site(unquote(_path_part(address)), document, settings, site) is not None
     if REMOTE.match(address) and not is_path:
         if not settings.fetch:
-            raise ImageError("a picture on the web: fetch=True fetches it")
+            raise ImageError("a picture on the web: the option fetch fetches it")
         from iconotext.read.web.fetch import fetch
 
         return fetch(f"https:{address}" if address.startswith("//") else address)
@@ -126,7 +126,9 @@ def open_address(address: str, document: Path, within: Path, settings: ReadSetti
     if address.startswith("/") and settings.allow_outside and Path(address).is_file():
         return Path(address)
     if address[:1] in ("/", "\\"):
-        raise ImageError("not found between the document's folder and its site's; name the site's folder with root=...")
+        raise ImageError(
+            "not found between the document's folder and its site's: the option root names the site's folder"
+        )
     raise ImageError("not found beside the document")
 
 
@@ -177,8 +179,8 @@ def inside(path: Path, allowed: Path, settings: ReadSettings) -> Path | None:
         resolved = path.resolve()  # before the check: a symbolic link must not lead out
         if not settings.allow_outside and not resolved.is_relative_to(allowed.resolve()):
             raise OutsideError(
-                f"outside the folder {allowed.name or allowed}/ that files may come from: name a wider one "
-                "with root=... or allow all with allow_outside=True"
+                f"outside the folder {allowed.name or allowed}/ that files may come from: the option "
+                "root names a wider one, and allow-outside allows all"
             )
     except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a name that is too long
         raise ImageError(f"not a usable address: {error}") from error
@@ -193,7 +195,7 @@ def _absolute(address: str, settings: ReadSettings) -> Path:
     if kind != "file":
         raise ImageError(f"an address of kind {kind}: cannot be read")
     if not settings.allow_outside:
-        raise OutsideError("an absolute address on this machine: allow_outside=True allows it")
+        raise OutsideError("an absolute address on this machine: the option allow-outside allows it")
     path = Path(unquote(re.sub(r"^file:(?://(?:localhost)?)?", "", address, flags=re.IGNORECASE)))
     if not os.path.isfile(path):
         raise ImageError("not found")

@@ -163,7 +163,7 @@ def _check_directory(stream: BinaryIO) -> None:
 
 
 def _too_large(max_bytes: int) -> str:
-    return f"unpacks to more than the limit of {data_size(max_bytes)}: raise it with max_bytes=..."
+    return f"unpacks to more than the limit of {data_size(max_bytes)}: the option max-bytes raises it"
 
 
 def _bomb(name: str) -> str:

@@ -255,7 +255,7 @@ def file_format(path: Path, settings: ReadSettings) -> tuple[str, int]:
     if status.st_size > settings.max_bytes:
         raise HostileDocumentError(
             f"{path}: {data_size(status.st_size)} is more than the limit of {data_size(settings.max_bytes)}:"
-            " raise it with max_bytes=..."
+            " the option max-bytes raises it"
         )
     row = suffix_format(path) or next(
         (row for row in all_formats().values() if row.head and row.head.match(head)), None

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
-from iconotext.plain_text import cell, readable
+from iconotext.plain_text import cell, counted, readable
 
 NAME = "problems.tsv"
 _HEAD = "path\twhat\twhy\n"
@@ -20,10 +20,19 @@ class Problem:
     what: str
     why: str
 
-    def __str__(self) -> str:
-        """Return one line for a terminal."""
-        parts = (self.path, self.why) if self.what == "document" else (self.path, self.what, self.why)
-        return " ".join(": ".join(map(readable, parts)).split())
+
+def problem_lines(problems: Iterable[Problem]) -> list[str]:
+    """Return lines for a terminal: one for each document with a problem, and one for each reason of images."""
+    alike: dict[object, list[Problem]] = {}
+    for problem in problems:
+        alike.setdefault(problem if problem.what == "document" else problem.why, []).append(problem)
+    return [_line(first, len(others)) for first, *others in alike.values()]
+
+
+def _line(problem: Problem, others: int) -> str:
+    more = f", and {counted(others, 'other picture')}" if others else ""
+    where = problem.path if problem.what == "document" else f"{problem.path}: {problem.what}{more}"
+    return " ".join(f"{readable(where)}: {readable(problem.why)}".split())
 
 
 def problem_table(problems: Iterable[Problem]) -> str:

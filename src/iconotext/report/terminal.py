@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from iconotext.images import is_harmless
+from iconotext.images import is_harmless, kind_of
 from iconotext.plain_text import counted, percent, readable, shortened
 from iconotext.report.explanation import carrying_words
 from iconotext.report.flow import links_by_image, title, unlinked_reason
-from iconotext.types import Explanation, LinkedDocument
+from iconotext.types import Explanation, Image, LinkedDocument
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -76,7 +76,9 @@ def overview(counts: Sequence[Counts]) -> Table:
 
 
 def links_table(linked: LinkedDocument) -> Table:
-    """Return a table of every image with its strongest sentence and its confidence as a bar, and the totals.
+    """Return a table of every image with its strongest sentence, the number of others, the confidence, and the totals.
+
+    Images that are left out for a harmless reason, such as the icons of a page, come last: a row for each reason.
 
     The words that carry an explained link are bold and underlined. Text of the document is in ``rich.text.Text``, so
     that markup and control sequences in it have no effect.
@@ -89,19 +91,26 @@ def links_table(linked: LinkedDocument) -> Table:
     pictures, links = counted(len(document.images), "picture"), counted(len(linked.links), "link")
     sentences = f"{counted(len(document.sentences), 'sentence')} in 1 document"
     table.add_column("Picture", overflow="ellipsis", no_wrap=True, footer=Text(pictures))
-    table.add_column("Belongs to", footer=Text(sentences))
+    table.add_column("Belongs to", footer=Text(sentences))  # its cells are cut where a terminal is narrow
+    table.add_column("More", justify="right", no_wrap=True)
     table.add_column("Confidence", no_wrap=True, footer=Text(links))
+    left_out: dict[str, list[Image]] = {}
     for number, image in enumerate(document.images):
         name = Text(shortened(readable(image.source), 40))
         if number in by_image:
             best, *others = by_image[number]
             belongs = _sentence(document.sentences[best.sentence].text, best.explanation)
-            belongs.append(f" (and {len(others)} more)" if others else "", style="dim")
-            table.add_row(name, belongs, bar(best.confidence))
+            more = Text(f"+{len(others)}" if others else "", style="dim")
+            table.add_row(name, belongs, more, bar(best.confidence))
+        elif image.problem and is_harmless(image.problem):
+            left_out.setdefault(kind_of(image.problem), []).append(image)
         else:
             name.stylize("dim")
             style = "dim red" if image.problem else "dim"
-            table.add_row(name, Text(readable(unlinked_reason(image)), style=style), "")
+            table.add_row(name, Text(readable(unlinked_reason(image)), style=style))
+    for first, *repeats in left_out.values():
+        names = shortened(readable(first.source), 40) + (f" and {len(repeats):,} more" if repeats else "")
+        table.add_row(Text(names, style="dim"), Text(readable(unlinked_reason(first)), style="dim"))
     return table
 
 
@@ -110,7 +119,7 @@ def _sentence(text: str, explanation: Explanation | None) -> Text:
     from rich.text import Text
 
     short = shortened(readable(text), LONGEST)
-    styled = Text(short)
+    styled = Text(short, no_wrap=True, overflow="ellipsis")
     whole = len(short) if short == readable(text) else len(short) - 1  # the last one is the ellipsis
     for word in carrying_words(text, explanation):
         begin, end = (len(readable(text[:place])) for place in word)

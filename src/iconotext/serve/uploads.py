@@ -185,7 +185,7 @@ class _Upload:
                 self._members(name, archive)
         except DocumentError as error:
             limit = ", which `iconotext serve --max-upload` sets"
-            self.saved.refuse(name, str(error).replace(": raise it with max_bytes=...", limit))
+            self.saved.refuse(name, str(error).replace(": the option max-bytes raises it", limit))
             for label in self.files.keys() - before.keys():
                 place = self.files.pop(label)
                 self.saved.labels.pop(str(place), None)

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from iconotext.corpus import read_rows
 from iconotext.encoders.stored_model import DUAL, StoredModel, init_folder, load_model
 from iconotext.errors import CorpusError, FeatureError, SettingError
 from iconotext.extras import require
 from iconotext.features import check_backbones
 from iconotext.features.region_files import is_region_file
 from iconotext.features.word_vectors import MINILM, WORD2VEC
+from iconotext.plain_text import counted
 from iconotext.recipe.settings import REGION_FILES
 from iconotext.train.prepared import Prepared, labelled_documents, learned_relations
 
@@ -30,6 +32,27 @@ def check_start(recipe: Recipe) -> None:
     vectors = recipe.words.word_vectors if recipe.words else None
     if vectors is not None and vectors not in (MINILM, WORD2VEC) and not Path(vectors).is_file():
         raise SettingError(f"text.word_vectors: there is no file {vectors}")
+
+
+ENOUGH_PICTURES = 200
+"""Number of training pictures from which adapting helped in each trial; see docs/train-your-own.md.
+
+A picture counts once in a document and once with its caption alone."""
+
+
+def too_few_pictures(corpora: Sequence[Path]) -> str | None:
+    """Return a note if corpora have few pictures to learn from, else None; they are read no further than necessary."""
+    rows = (row for path in corpora for row in read_rows(path) if row.split in (None, "train"))
+    pictures = 0
+    for row in rows:
+        pictures += len(row.images)
+        if pictures >= ENOUGH_PICTURES:
+            return None
+    return (
+        f"{counted(pictures, 'picture')} to learn from, where training was seen to help from {ENOUGH_PICTURES} on, "
+        "counted once in documents and once with their captions (iconotext corpus build pairs): the model may stay as "
+        "it is"
+    )
 
 
 def check_run(recipe: Recipe, prepared: Prepared) -> None:

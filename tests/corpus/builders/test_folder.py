@@ -318,7 +318,7 @@ def test_pictures_on_the_web_are_fetched_only_when_asked_for(tmp_path, monkeypat
     )
     odd = docs / ("a: b.md" if sys.platform != "win32" else "a b.md")
     odd.write_text("D.\n\n![](https://a.example/good1.png) ![](http://a.example/bad.png)\n")
-    with pytest.raises(CorpusError, match="on the web: fetch=True fetches it"):
+    with pytest.raises(CorpusError, match="on the web: the option fetch fetches it"):
         built([docs], tmp_path / "c.jsonl")
     found, dropped = built([docs], tmp_path / "c.jsonl", fetch=True)
     assert fetched == ["https://a.example/good1.png", "https://b.example/good2.png", "http://a.example/bad.png"]
