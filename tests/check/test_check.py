@@ -43,7 +43,10 @@ def found(tmp_path, text, name="a.md", **settings):
         ('<img src="a.png" alt="" width="400" height="20">', None),
         ('<figure><img src="a.png" alt=""><figcaption>A fox.</figcaption></figure>', "alt-empty"),
         ("![A fox in the snow](a.png)", None),
-        ("![](a.png)", None),
+        ("![](a.png)", "alt-empty"),
+        ("![](https://example.org/a.png)", "alt-empty"),
+        ("[![](a.png) To the map](b.html)", "alt-empty"),
+        ('<img src="https://example.org/a.png" alt="">', None),
         ("![IMG_2216](a.png)", "alt-file-name"),
         ("![fox-2.png](a.png)", "alt-file-name"),
         ("![red-fox](red-fox.png)", "alt-file-name"),
@@ -74,12 +77,51 @@ def found(tmp_path, text, name="a.md", **settings):
         ("![Apollo 11](apollo-11.jpg)", None),
         ("![3DSense](3DSense.jpg)", None),
         ("![Image of a fox](a.png)", "alt-image-of"),
-        ("![Une photo d'un renard](a.png)", "alt-image-of"),
+        ("![Une image d'un renard](a.png)", "alt-image-of"),
         ("![Abbildung eines Fuchses](a.png)", "alt-image-of"),
         ("![Imagen de un zorro](a.png)", "alt-image-of"),
+        ("![Photograph of a fox](a.png)", None),
+        ("![Photo of a fox](a.png)", None),
+        ("![IMAGE front panel](a.png)", "alt-image-of"),
+        ("![Image: the front panel](a.png)", "alt-image-of"),
+        ("![front panel image](a.png)", "alt-image-of"),
+        ("![A satellite image](a.png)", None),
+        ("![Docker image](a.png)", None),
+        ("![Image classification in three steps](a.png)", None),
+        ("![IMAGE CLASSIFICATION](a.png)", None),
         ("![Imaging of the brain](a.png)", None),
         ("![Photographers at work](a.png)", None),
-        (f"![{LONG}](a.png)", "alt-long"),
+        (f"![{LONG}](a.png)", None),
+        (f"![{LONG * 3}](a.png)", "alt-long"),
+        ("![fox, foxes, wild animals, buy fox prints, snow, winter pictures](a.png)", "alt-keywords"),
+        ("![A fox in the snow — fox, wild animals, nature prints, winter, snow, best foxes](a.png)", "alt-keywords"),
+        ("![Fuchs, Füchse, Wildtiere, Naturfotos kaufen, Schnee, Winter](a.png)", "alt-keywords"),
+        ("![Flour, water, salt, yeast, sugar, oil, and butter](a.png)", None),
+        ("![On the table: flour, water, salt, yeast, sugar, oil](a.png)", None),
+        ("![A sign: “No skating, littering, busking, loitering, cycling, spitting.”](a.png)", None),
+        ("![A fox, a hare, an owl, a mouse, a badger are asleep.](a.png)", None),
+        ("![Decorative line](a.png)", "alt-decorative"),
+        ("![Trennlinie](a.png)", "alt-decorative"),
+        ("![Decorative tiles](a.png)", None),
+        ("[![Foxes logo](a.png)](b.html)", "alt-function"),
+        ("[![Read more](a.png)](b.html)", "alt-function"),
+        ("[![Foxes, start page](a.png)](b.html)", None),
+        ("![Foxes logo](a.png)", None),
+        ('<button><img src="a.png" alt="Magnifying glass"></button>', "alt-function"),
+        ('<button><img src="a.png" alt="Ein Zahnrad"></button>', "alt-function"),
+        ('<button><img src="a.png" alt="Zahnrad"></button>', "alt-function"),
+        ('<button><img src="a.png" alt="Search"></button>', None),
+        ('<input type="image" src="a.png" alt="Printer">', "alt-function"),
+        ('<a href="b.html"><img src="a.png" alt="Printer"></a>', None),
+        ("![Figure 3](a.png)\n\nFigure 3: A fox in the deep snow.", None),
+        ("![Figure 2](a.png)\n\nFigure 3: A fox in the deep snow.", "alt-placeholder"),
+        ("![Bar chart](a.png)", "alt-placeholder"),
+        ("![foxDen](img/foxDen.jpg)", "alt-file-name"),
+        ("![Fox rot blau final 256](Fox_rot_blau_final_256.png)", "alt-file-name"),
+        ("![Fox rot blau final 256](a.png)", None),
+        ("![GitHub](GitHub.png)", None),
+        ("![macOS](macOS.png)", None),
+        ("![red fox](red-fox.png)", None),
         ("![A fox in the deep snow](a.png)\n\n*A fox in the deep snow.*", "alt-caption"),
         ("![A fox in the deep snow](a.png)\n\nFigure 3: A fox in the deep snow.", "alt-caption"),
         ("![A fox in the deep snow](a.png)\n\nIt was cold. A fox, in the deep snow! We left.", "alt-sentence"),
@@ -104,7 +146,7 @@ def test_each_rule(tmp_path, markup, rule):
 
 
 def test_a_picture_of_something_in_japanese(tmp_path):
-    assert found(tmp_path, "![雪の中の狐の写真](a.png)") == [("alt-image-of", 1)]
+    assert found(tmp_path, "![雪の中の狐の画像](a.png)") == [("alt-image-of", 1)]
 
 
 def test_the_same_text_on_another_picture(tmp_path):
@@ -132,10 +174,19 @@ def test_a_link_to_an_empty_one_makes_it_content(tmp_path):
 def test_a_large_empty_one_is_content(tmp_path, picture):
     picture("large.png", size=(300, 220))
     picture("small.png", size=(300, 40))
-    text = "![](large.png) and\n![](small.png) and\n![](nowhere.png)\n"
+    text = "".join(f'<img src="{name}.png" alt=""> and\n' for name in ("large", "small", "nowhere"))
     assert found(tmp_path, text) == [("alt-empty", 1)]
     assert found(tmp_path, text, large=250) == []
     assert found(tmp_path, text, empty="always") == [("alt-empty", 1), ("alt-empty", 2), ("alt-empty", 3)]
+
+
+def test_a_picture_of_markdown_without_words_is_content_unless_it_is_an_icon(tmp_path, picture):
+    picture("pinout.png", size=(190, 120))
+    picture("icon.png", size=(32, 32))
+    picture("line.png", size=(800, 4))
+    text = "".join(f"![]({name}.png) and\n" for name in ("pinout", "icon", "line", "https://example.org/a"))
+    assert found(tmp_path, text) == [("alt-empty", 1), ("alt-empty", 4)]
+    assert found(tmp_path, text, empty="never") == []
 
 
 def test_rules_can_be_chosen(tmp_path):

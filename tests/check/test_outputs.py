@@ -144,7 +144,7 @@ def test_the_command_ends_with_1_on_what_is_new(repository):
     run("my docs", "--baseline", "known.json", "--write-baseline")
     run("my docs", "--baseline", "known.json")
     document = repository / "my docs/a.md"
-    document.write_text("New.\n\n" + TEXT + "\n![](c.png) and ![photo](c.png)\n")
+    document.write_text("New.\n\n" + TEXT + "\n![A fox](c.png) and ![photo](c.png)\n")
     again = run("my docs", "--baseline", "known.json", "--sarif", "found.sarif", status=1)
     assert '"photo"' in again.stdout
     assert '"image"' not in again.stdout

@@ -21,6 +21,7 @@ from iconotext.types import Image, LinkedDocument
 
 _LABEL = re.compile(r"(?:the )?alt(?:ernative)?[ -]?text\s*:\s*", re.IGNORECASE)
 _AROUND = "\"'“”„«»‘’`*_ "
+MAX_DRAFT = 300  # characters
 POOR = ("alt-file-name", "alt-placeholder")
 """Rules that an alternative text breaks which is worth no more than none."""
 
@@ -183,7 +184,7 @@ def _page(images: Sequence[Image], texts: Mapping[int, str], beside: tuple[str, 
 def _broken(page: Page, rules: tuple[str, ...]) -> dict[int, str]:
     """Return image number to the first of these rules that its text breaks, in words."""
     broken: dict[int, str] = {}
-    for picture, _, message in broken_rules(page, CheckSettings(rules=rules)):
+    for picture, _, message in broken_rules(page, CheckSettings(rules=rules, max_length=MAX_DRAFT)):
         if isinstance(picture, Picture):
             broken.setdefault(picture.index, message)
     return broken

@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 from iconotext.check.language import FEW, other_language, same, sentences, without_label, without_number, words
 from iconotext.check.page import Page, Picture, quoted
+from iconotext.evidence.labels import own_labels, unlabelled
 from iconotext.read.address import MADE_BY_CODE
 from iconotext.read.format import all_formats
 from iconotext.types import Function
@@ -53,7 +54,8 @@ _PARTS = (
 
 _QUALITIES = (
     "sample example demo dummy test default stock main cover header hero featured feature background profile product "
-    "preview placeholder company site website my our your new first second last"
+    "preview placeholder company site website my our your new first second last "
+    "bar line pie scatter flow block circuit"  # kinds of charts
 ).split()
 """Words before a generic noun that say nothing of the picture either."""
 
@@ -79,27 +81,81 @@ PLACEHOLDER = re.compile(
 IMAGE_OF = re.compile(
     r"(?:"
     r"(?:this is )?(?:an? |the |this )?(?:(?:colou?r|digital|close-?up|stock) )?"
-    r"(?:image|picture|pic|photo|photograph|graphic)s? "
-    r"(?:of|showing|depicting|that shows|which shows|shows|depicts|displaying)"
-    r"|(?:das |ein |dieses )?(?:bild|foto|(?:die |eine )?abbildung|(?:die |eine )?grafik) "
+    r"(?:image|picture|pic|graphic)s? (?:of|showing|depicting|that shows|which shows|shows|depicts|displaying)"
+    r"|(?:das |ein |dieses )?(?:bild|(?:die |eine )?abbildung|(?:die |eine )?grafik) "
     r"(?:von|vom|des|der|einer|eines|mit|zeigt)"
-    r"|(?:une |l['’]|la |cette )?(?:image|photo|photographie) (?:de|du|des|d['’]|montrant|montre|représentant)"
-    r"|(?:una |la )?(?:imagen|foto|fotografía) (?:de|del|que muestra|mostrando)"
-    r"|(?:un['’]|una |l['’]|la )?(?:immagine|foto|fotografia) (?:di|del|dello|della|dei|degli|delle|che mostra)"
-    r"|(?:uma |a )?(?:imagem|foto|fotografia) (?:de|do|da|dos|das|que mostra|mostrando)"
-    r"|(?:een |de )?(?:afbeelding|foto|plaatje) (?:van|met)"
-    r"|(?:en |et )?(?:bild|foto|billede|bilde) (?:på|av|af)"
-    r"|(?:obraz|zdjęcie) (?:przedstawiając\w+|z)"
-    r"|(?:изображение|картинка|фото|фотография|рисунок) "
+    r"|(?:une |l['’]|la |cette )?image (?:de|du|des|d['’]|montrant|montre|représentant)"
+    r"|(?:una |la )?imagen (?:de|del|que muestra|mostrando)"
+    r"|(?:un['’]|una |l['’]|la )?immagine (?:di|del|dello|della|dei|degli|delle|che mostra)"
+    r"|(?:uma |a )?imagem (?:de|do|da|dos|das|que mostra|mostrando)"
+    r"|(?:een |de )?(?:afbeelding|plaatje) (?:van|met)"
+    r"|(?:en |et )?(?:bild|billede|bilde) (?:på|av|af)"
+    r"|obraz (?:przedstawiając\w+|z)"
+    r"|(?:изображение|картинка|рисунок) "
+    r"|(?-i:(?:IMAGE|PICTURE|BILD)(?= .*[a-z]))|(?:image|picture|pic|bild|imagen|immagine|imagem) ?[:|–—]"
     r")(?=\W|(?<=['’ ]))"  # the phrase ends with a word, or with the apostrophe or space of its last alternative
-    r"|.{1,200}(?:の(?:画像|写真)|的(?:图片|圖片|照片))[。．.]?$",
+    r"|.{1,200}(?:の画像|的(?:图片|圖片))[。．.]?$",
     re.IGNORECASE,
 )
-"""A phrase that says that the picture is a picture, at the beginning (in Chinese and Japanese the end) of a text."""
+"""A phrase that says that the picture is a picture, at the beginning (in Chinese and Japanese the end) of a text.
+
+How a picture was made ("photograph of", "drawing of") may matter, and is no such phrase.
+"""
+
+_LAST_WORD = re.compile(
+    r"(?:[\w'’.-]+ ){0,5}?(?!(?:the|an?|this|that|its|their|satellite|mri|ct|x-ray|ultrasound|sem|tem|thermal|infrared|"
+    r"radar|mirror|docker|container|disk|system|base|das|ein|sein)\b)[\w'’.-]+ (?P<said>(?:image|picture|pic|bild)s?)",
+    re.IGNORECASE,
+)
+"""A few words and "image", which is no part of a name such as "satellite image"."""
+
+_DECORATION = re.compile(
+    r"(?:an? |the )?(?:decorative|ornamental|dekorative[rs]?) "
+    r"(?:image|picture|graphic|icon|line|border|pattern|element|divider|separator|flourish|shape|background"
+    r"|bild|grafik|linie|muster)"
+    r"|(?:an? |the )?(?:section |page )?(?:separator|divider)(?: line| image)?|horizontal (?:line|rule)|bullet point"
+    r"|background (?:image|pattern|texture)|d[eé][ck]oration|trennlinie|zierlinie|hintergrund(?:bild|muster)",
+    re.IGNORECASE,
+)
+"""A text that says that its picture is decoration."""
+
+_NO_TARGET = re.compile(
+    r"(?:(?:read|learn|see|show|find out|view) )?(?:more|details)|(?:click|tap|press)(?: here)?|here|(?:this )?link"
+    r"|mehr(?: (?:lesen|erfahren))?|weiterlesen|hier(?: klicken)?|(?:en savoir|lire) plus|(?:leer|ver|saber) más"
+    r"|(?:(?:left|right|up|down) )?arrow|magnifying glass|(?:.* )?(?:logo|icon)",
+    re.IGNORECASE,
+)
+"""A text that does not say where the link that shows the picture leads."""
+
+_SIGNS = (
+    "arrow left_arrow right_arrow up_arrow down_arrow chevron triangle magnifying_glass magnifier lens printer "
+    "envelope gear cog cogwheel hamburger three_lines three_dots three_bars house trash trash_can bin floppy floppy_disk "
+    "pen pencil bell heart star cross x plus plus_sign check_mark tick camera lock padlock globe speech_bubble "
+    "question_mark eye paper_clip microphone button "  # English
+    "lupe drucker umschlag briefumschlag zahnrad haus papierkorb mülleimer diskette stift bleistift glocke herz stern "
+    "pfeil kreuz haken kamera schloss weltkugel sprechblase auge büroklammer"  # German
+).split()
+"""What pictures on buttons show, which are no words for what buttons do."""
+
+_NO_ACTION = re.compile(rf"(?:an? |the |eine? )?{_any(_SIGNS)}|(?:.* )?(?:logo|icon)", re.IGNORECASE)
+
+_LISTING = re.compile(
+    r"[.!?:]['\"”’»)]{0,3}(?:\s|$)|(?:\b(?:and|or|und|oder|et|ou|y|e|o|en|och|og|i)\b|&)[^,;]{0,60}$", re.IGNORECASE
+)
+"""What sentences and honest lists have: a point or a colon, or "and" before the last part."""
 
 _SUFFIX = r"\.(?:jpe?g|jpe|png|gif|webp|avif|heic|tiff?|bmp|svg|eps|pdf)"
 _FILE_NAME = re.compile(rf"\S(?:.{{0,250}}\S)?{_SUFFIX}", re.IGNORECASE | re.DOTALL)
 _ENDING = re.compile(_SUFFIX + "$", re.IGNORECASE)
+_IDENTIFIER = re.compile(r"[a-z]{2,}(?:[A-Z][a-z]+)+|(?:[A-Z][a-z]+){3,}")
+"""Words written together, as no brand is: ``smartStrategy``, ``MainWindowSettings``."""
+
+_EXPORTED = re.compile(
+    r".* (?:final|copy|kopie|copie|copia|v ?\d+|\d+ ?x ?\d+|(?:16|24|32|48|64|96|128|192|256|512|1024|2048)(?: ?px)?)",
+    re.IGNORECASE,
+)
+"""A text that ends as the names of files do: with a version, or with a size in pixels."""
+
 _CAMERA = re.compile(
     r"(?:img|dscn?f?|pict?|pxl|dji|gopr|mvi|image|photo|screen[ _-]?shot|bildschirmfoto|whatsapp image)"
     r"[ _-]?\d[\d\W_a-z]{2,40}"
@@ -113,6 +169,12 @@ _FUNCTIONS: dict[Function, str] = {
     "link": "the picture is all that its link holds: say where the link leads",
     "button": "the picture is all that its button holds: say what the button does",
 }
+
+_KEYWORDS, _KEYWORD = 6, 4
+"""Fewest parts, between commas, of a list of keywords; most words of a keyword. One part in five may have more."""
+
+_ICON = 64
+"""Pixels of the shorter side below which a picture counts as an icon or a line, as ``images.MIN_SIDE``."""
 
 
 def missing(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
@@ -133,9 +195,18 @@ def _is_empty_on_purpose(page: Page) -> bool:
     return all_formats()[page.format].alt_missing == "nothing"
 
 
-def function(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
+def link(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
     if picture.function and picture.alt == "" and _is_empty_on_purpose(page):
         return f"an empty alternative text, and {_FUNCTIONS[picture.function]}"
+    return None
+
+
+def function(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
+    if not picture.function or not picture.alt:
+        return None
+    lacks, pattern = {"link": ("target", _NO_TARGET), "button": ("action", _NO_ACTION)}[picture.function]
+    if pattern.fullmatch(_bare(picture.alt)):
+        return f"the alternative text {quoted(picture.alt)} names no {lacks}, and {_FUNCTIONS[picture.function]}"
     return None
 
 
@@ -149,6 +220,11 @@ def empty(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
         why = "the picture has a caption"
     elif picture.cited:
         why = "the text points at the picture"
+    elif _is_markdown(picture, page) and not _is_icon(picture, page):
+        return (
+            "no alternative text between the brackets: say what the picture shows, or write "
+            '<img src="…" alt=""> if it is decoration'
+        )
     elif settings.empty == "always":
         why = "nothing else marks the picture as decoration"
     elif _is_large(picture, page, settings):
@@ -161,6 +237,8 @@ def empty(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
 def decorative(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
     if picture.decorative and picture.alt:
         return f"marked as decoration, but its alternative text says {quoted(picture.alt)}: take one of the two away"
+    if picture.alt and not picture.function and _DECORATION.fullmatch(_bare(picture.alt)):
+        return f'the alternative text {quoted(picture.alt)} calls the picture decoration: leave it empty (alt="")'
     return None
 
 
@@ -173,7 +251,10 @@ def file_name(picture: Picture, page: Page, settings: CheckSettings) -> str | No
 
 def placeholder(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
     alt = (picture.alt or "").strip()
-    if alt and (PLACEHOLDER.fullmatch(alt.strip(" .:;!?-–—_*#()[]{}<>\"'…")) or not any(map(str.isalpha, alt))):
+    label, caption = own_labels(alt), picture.caption or ""
+    if label and label == own_labels(caption) and unlabelled(caption):
+        return None  # the caption says what the picture shows, and the text which figure it is
+    if alt and (PLACEHOLDER.fullmatch(_bare(alt)) or not any(map(str.isalpha, alt))):
         return f"the alternative text {quoted(alt)} says nothing of the picture: say what it shows"
     return None
 
@@ -242,18 +323,23 @@ def long(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
     length = len(picture.alt or "")
     if length > settings.max_length:
         return (
-            f"the alternative text has {length:,} characters, more than {settings.max_length:,}: say the essential, "
-            "and the rest in the text or the caption"
+            f"the alternative text has {length:,} characters, more than {settings.max_length:,}, and listeners cannot "
+            "pause in it or go back: say the essential, and the rest in the text or the caption"
         )
     return None
 
 
 def image_of(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
-    phrase = IMAGE_OF.match(picture.alt or "")
-    if phrase:
-        text = quoted(phrase[0].strip())
-        return f"the alternative text begins with {text}, and reading programs say that it is a picture: leave it out"
-    return None
+    alt = (picture.alt or "").strip()
+    if phrase := IMAGE_OF.match(alt):
+        where, said = "begins", phrase[0].strip()
+    elif phrase := _LAST_WORD.fullmatch(alt):
+        where, said = "ends", phrase["said"]
+    else:
+        return None
+    return (
+        f"the alternative text {where} with {quoted(said)}, and reading programs say that it is a picture: leave it out"
+    )
 
 
 def language(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
@@ -267,6 +353,31 @@ def language(picture: Picture, page: Page, settings: CheckSettings) -> str | Non
     return None
 
 
+def keywords(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
+    alt = picture.alt or ""
+    parts = [len(words(part)) for part in re.split("[,;、]", alt)]
+    keywords = [count for count in parts if 0 < count <= _KEYWORD]
+    if len(parts) < _KEYWORDS or 5 * len(keywords) < 4 * len(parts) or _LISTING.search(alt):
+        return None
+    return f"the alternative text {quoted(alt)} is a list of keywords: say in a sentence what the picture shows"
+
+
+def _bare(text: str) -> str:
+    """Return a text without the signs around it."""
+    return text.strip(" .:;!?-–—_*#()[]{}<>\"'…")
+
+
+def _is_markdown(picture: Picture, page: Page) -> bool:
+    """Return whether a picture is written as ``![](a.png)``, where no text may mean that none was thought of."""
+    at = picture.place.at
+    return page.format == "markdown" and page.text is not None and at is not None and page.text.startswith("![", at)
+
+
+def _is_icon(picture: Picture, page: Page) -> bool:
+    size = page.files.size(picture) if page.files is not None else None
+    return size is not None and min(size) < _ICON
+
+
 def _is_large(picture: Picture, page: Page, settings: CheckSettings) -> bool:
     if picture.sides is not None and (sides := [side for side in picture.sides if side is not None]):
         return min(sides) >= settings.large
@@ -276,9 +387,11 @@ def _is_large(picture: Picture, page: Page, settings: CheckSettings) -> bool:
 
 def _is_stem(alt: str, stems: set[str]) -> bool:
     # A single word is taken for a description, and so is a name with a number ("Apollo 11").
-    if " " not in alt and (any(sign in alt for sign in "_-.") or alt[-1:].isdigit()):
+    if " " not in alt and (any(sign in alt for sign in "_-.") or alt[-1:].isdigit() or _IDENTIFIER.fullmatch(alt)):
         return alt in stems
-    return alt == alt.lower() and alt[-1:].isdigit() and "".join(words(alt)) in {"".join(words(s)) for s in stems}
+    if not (alt == alt.lower() and alt[-1:].isdigit()) and not _EXPORTED.fullmatch(alt):
+        return False
+    return "".join(words(alt)) in {"".join(words(stem)) for stem in stems}
 
 
 def _stems(picture: Picture) -> set[str]:

@@ -92,7 +92,7 @@ class Rule:
 
 RULES = (
     Rule("alt-missing", "error", "A picture has no alternative text.", alt_texts.missing, alone=True),
-    Rule("alt-link", "error", "The picture of a link or button has an empty text.", alt_texts.function, alone=True),
+    Rule("alt-link", "error", "The picture of a link or button has an empty text.", alt_texts.link, alone=True),
     Rule("alt-empty", "error", "A picture that is content has an empty alternative text.", alt_texts.empty, alone=True),
     Rule("alt-decorative", "warning", "A picture marked as decoration has an alternative text.", alt_texts.decorative),
     Rule("alt-file-name", "error", "An alternative text is the name of a file.", alt_texts.file_name, alone=True),
@@ -101,6 +101,8 @@ RULES = (
     Rule("alt-series", "warning", "Alternative texts differ in a number alone.", alt_texts.series),
     Rule("alt-caption", "warning", "An alternative text repeats the caption.", alt_texts.caption),
     Rule("alt-sentence", "warning", "An alternative text repeats a sentence beside the picture.", alt_texts.sentence),
+    Rule("alt-function", "warning", "The text of a link's or button's picture names no purpose.", alt_texts.function),
+    Rule("alt-keywords", "warning", "An alternative text is a list of keywords.", alt_texts.keywords),
     Rule("alt-long", "warning", "An alternative text is too long.", alt_texts.long),
     Rule("alt-image-of", "warning", "An alternative text says that the picture is a picture.", alt_texts.image_of),
     Rule("alt-language", "warning", "An alternative text is in another language than the text.", alt_texts.language),
@@ -142,14 +144,15 @@ class CheckSettings(BaseModel):
     """Leave out these rules or groups, commas between."""
 
     empty: Literal["content", "always", "never"] = "content"
-    """When an empty alternative text is a fault: of a picture with a caption, one that a link leads to, or a large
-    one (content), of every picture that is not marked as decoration (always), or of none (never)."""
+    """When an empty alternative text is a fault: of a picture with a caption, one that a link leads to, a large one,
+    or one of Markdown that is no icon (content), of every picture that is not marked as decoration (always), or of
+    none (never)."""
 
     large: int = Field(200, ge=1)
     """Pixels that both sides of a picture must have to count as large."""
 
-    max_length: int = Field(300, ge=1)
-    """Most characters of an alternative text."""
+    max_length: int = Field(1_000, ge=1)
+    """Most characters of an alternative text; 1,000 take a minute to hear."""
 
     far: int = Field(500, ge=1)
     """Most words between a figure and the text that refers to it; with more it counts as far."""
