@@ -220,7 +220,7 @@ def test_what_cannot_be_read_is_told_and_the_rest_checked(tmp_path):
 def test_limits_hold(tmp_path):
     (tmp_path / "a.md").write_text("![](a.png)" * 20)
     (failure,) = check([tmp_path], reading=ReadSettings(max_bytes=100)).failures
-    assert "max_bytes" in str(failure.error)
+    assert "max-bytes" in str(failure.error)
     with pytest.raises(DocumentError, match="no documents"):
         check([tmp_path], reading=ReadSettings(exclude=("*.md",)))
 

@@ -129,11 +129,11 @@ _NO_TARGET = re.compile(
 
 _SIGNS = (
     "arrow left_arrow right_arrow up_arrow down_arrow chevron triangle magnifying_glass magnifier lens printer "
-    "envelope gear cog cogwheel hamburger three_lines three_dots three_bars house trash trash_can bin floppy floppy_disk "
-    "pen pencil bell heart star cross x plus plus_sign check_mark tick camera lock padlock globe speech_bubble "
-    "question_mark eye paper_clip microphone button "  # English
-    "lupe drucker umschlag briefumschlag zahnrad haus papierkorb mülleimer diskette stift bleistift glocke herz stern "
-    "pfeil kreuz haken kamera schloss weltkugel sprechblase auge büroklammer"  # German
+    "envelope gear cog cogwheel hamburger three_lines three_dots three_bars house trash trash_can bin floppy "
+    "floppy_disk pen pencil bell heart star cross x plus plus_sign check_mark tick camera lock padlock globe "
+    "speech_bubble question_mark eye paper_clip microphone button "  # English
+    "lupe drucker umschlag briefumschlag zahnrad haus papierkorb mülleimer diskette stift bleistift glocke herz "
+    "stern pfeil kreuz haken kamera schloss weltkugel sprechblase auge büroklammer"  # German
 ).split()
 """What pictures on buttons show, which are no words for what buttons do."""
 
