@@ -161,7 +161,7 @@ def test_the_markup_of_d2lbook(document, picture):
         "A sentence for some.",
         "Before the other:",
         "A part",
-        "$$a = b$$",
+        "a = b",
         "Look at Fig. 2, the table and .",
         "The role :label: is code; a:b:c is not.",
     ]

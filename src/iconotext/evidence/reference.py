@@ -33,7 +33,7 @@ _PATTERNS = {
     "this_shows": r"^(?:this|these|it|they|here|as|in|the)\s+(?:shows?|is|are|illustrates?|can|we|shown)\b",
     "cut_off": r"\b(?:in|by|from|see|and|or|of|with|on|at|to)\s*[.,)]",
     "question": r"\?$",
-    "math": r"[$=\\]",
+    "math": r"[$=\\²³¹\u2070-\u208e\u2200-\u22ff]",  # LaTeX, and what readers show of it: exponents, indices, signs
 }
 _COMPILED = {name: re.compile(pattern) for name, pattern in _PATTERNS.items()}  # for lower-case texts, which is faster
 _OF_WORDS = {name: re.compile(pattern) for name, pattern in _WORDS.items()}

@@ -10,6 +10,7 @@ from iconotext.errors import HostileDocumentError
 from iconotext.read.address import SCHEME
 from iconotext.read.blocks import Flow
 from iconotext.read.cross_references import anchors, figure, fill_references, made_by_code, picture, reference
+from iconotext.read.formulas import readable
 from iconotext.read.html import REMOVED_CHARACTERS, html_blocks, parse_html
 from iconotext.read.sentences import language_code
 from iconotext.read.settings import ReadSettings
@@ -155,7 +156,7 @@ class Texts:
             link_text = parts.get("shown", parts.get("name", "")).split(",")[0].rstrip("^") or address
             return f'<a href="{escape(address)}">{escape(link_text)}</a>'
         if "math" in parts:
-            return escape(f"${parts['math']}$")
+            return escape(readable(parts["math"]) or parts["math"])
         return escape(parts.get("key", ""))
 
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from iconotext.read.code_cells import Cell, cell_figure, parse_cell, yaml_options
 from iconotext.read.cross_references import TITLED, anchors, figure, made_by_code, numref_text, picture, reference
+from iconotext.read.formulas import FORMULA as FORMULA_SYNTAX
+from iconotext.read.formulas import readable, shown
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -32,6 +34,7 @@ ROLE = re.compile(r"\{([a-zA-Z][\w:+.-]{0,60})\}(`{1,3})(?!`)([^`]{1,2000})\2(?!
 FIGURE_KEY = re.compile(r"@(?i:fig|tbl|tab)[-:]\w[\w.:/-]*(?<![.:/-])")
 FIGURE_REFERENCE = re.compile(rf"(?<![@\\/])(?<![^\W_])-?{FIGURE_KEY.pattern}")  # but no part of an address or a word
 BOOKDOWN = re.compile(r"\\@ref\((?:fig|tab):[^()\n]{1,200}\)")
+FORMULA = re.compile(FORMULA_SYNTAX)
 EMPTY_LINK = re.compile(r"\[\]\(#[^()\s]{1,200}\)")
 
 COLON_ROLE = re.compile(
@@ -72,6 +75,7 @@ def directives_plugin(parser: MarkdownIt) -> None:
     parser.block.ruler.before("fence", "target", _target, starts)
     for before, name, first, pattern, html in INLINE_RULES:
         parser.inline.ruler.before(before, name, _inline_rule(first, pattern, html))
+    parser.inline.ruler.before("escape", "formula", _formula)
     rules: dict[str, Any] = parser.renderer.rules  # type: ignore[attr-defined]  # every renderer but the protocol has it
     plain_code, plain_fence = rules["code_inline"], rules["fence"]
 
@@ -243,6 +247,18 @@ def _inline_rule(
     return rule
 
 
+def _formula(state: StateInline, silent: bool) -> bool:
+    """Read a formula, as text, so that alternative texts have it, too."""
+    match = FORMULA.match(state.src, state.pos) if state.src[state.pos] in "$\\" else None
+    formula = shown(match[0]) if match else None
+    if match is None or formula is None:
+        return False
+    if not silent:
+        state.push("text", "", 0).content = formula
+    state.pos = match.end()
+    return True
+
+
 def _colon_role(match: re.Match[str]) -> str:
     label = match[2]
     match match[1]:
@@ -264,7 +280,7 @@ def role_html(name: str, text: str, raw: str) -> str:
     if name in ("ref", "any"):
         return reference(label.lstrip("#"), title, title or label, raw)
     if name == "math":
-        return escape(f"${text}$")
+        return escape(readable(text) or f"${text}$")
     if name in ("eq", "cite", "cite:p", "cite:t", "footcite", "index"):
         return ""
     return escape(title or label)

@@ -20,6 +20,7 @@ from iconotext.errors import DocumentError, HostileDocumentError
 from iconotext.read.address import MADE_BY_CODE
 from iconotext.read.blocks import Flow
 from iconotext.read.cross_references import TITLED, fill_references, numref_text, picture_attributes
+from iconotext.read.formulas import readable
 from iconotext.read.html import REMOVED_CHARACTERS, html_blocks, parse_html
 from iconotext.read.settings import ReadSettings
 from iconotext.read.text_file import Includes, decode_text
@@ -413,7 +414,7 @@ def _append(node: nodes.Node, parent: Any, depth: int) -> None:
         if "shown" in node:
             element.set("data-shown", node["shown"])
     elif node.tagname == "math":
-        element.text = f"${node.astext()}$"
+        element.text = readable(node.astext()) or f"${node.astext()}$"
         return
     for child in node.children:
         _append(child, element, depth + (node.tagname == "section"))

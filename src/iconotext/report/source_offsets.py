@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from iconotext.errors import IconotextError
 from iconotext.read.directives import REFERENCE
 from iconotext.read.format import suffix_format
+from iconotext.read.formulas import FORMULA, shown
 from iconotext.read.html import INLINE
 from iconotext.read.markdown import markdown_references
 from iconotext.read.text_file import decode_text
@@ -26,7 +27,7 @@ LONG = 5
 _HIDDEN = r"<!--.*?(?:-->|\Z)|<(?P<raw>script|style)\b.*?(?:</(?P=raw)|\Z)"
 _TAG = r"|</?(?P<tag>[a-z][a-z0-9]{0,20})(?:[^<>a-z0-9][^<>]*)?>"
 _MARKDOWN = (  # references, pictures, targets of links, footnotes, emphasis
-    rf"|(?P<reference>{REFERENCE})"
+    rf"|(?P<reference>{REFERENCE})|(?P<formula>{FORMULA})"
     r"|!\[[^\[\]]{0,500}\]\([^()\n]{0,2000}\)|\]\([^()\n]{0,2000}\)|\]\[[^\[\]\n]{0,200}\]|\[\^\w{1,50}\]|\*+"
 )
 _REST = r"|(?P<entity>&\#?\w{1,31};)|(?P<word>[^\W_]+)|(?P<gap>.)"
@@ -102,9 +103,11 @@ def _pieces(source: str, kind: str, link_texts: Mapping[str, list[str]]) -> Iter
         if token["word"]:
             yield token["word"], [(place, place + 1) for place in range(*token.span())]
             continue
-        if kind == "markdown" and (reference := token["reference"]):
-            shown = link_texts.get(reference, [reference])
-            piece = " ".join(_WORD.findall(shown[min(seen[reference], len(shown) - 1)]))
+        if kind == "markdown" and (formula := token["formula"]):
+            piece = " ".join(_WORD.findall(shown(formula) or formula))
+        elif kind == "markdown" and (reference := token["reference"]):
+            link_text = link_texts.get(reference, [reference])
+            piece = " ".join(_WORD.findall(link_text[min(seen[reference], len(link_text) - 1)]))
             seen[reference] += 1
             if reference not in link_texts:
                 piece = f" {piece}"

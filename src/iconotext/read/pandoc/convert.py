@@ -18,6 +18,7 @@ from iconotext.errors import DocumentError, HostileDocumentError, MissingPackage
 from iconotext.extras import require
 from iconotext.read.cross_references import fill_references
 from iconotext.read.format import all_formats
+from iconotext.read.formulas import shown
 from iconotext.read.html import Element
 from iconotext.system.worker import CLOCK
 
@@ -35,6 +36,9 @@ def mend(tree: Element, format_: str) -> str | None:
         if {"footnote-ref", "footnote-back"} & set((link.get("class") or "").split()):
             link.tag = DROPPED
     _close_gaps(tree)
+    for span in tree.iterfind(".//span[@class]"):
+        if "math" in span.get("class").split() and (formula := shown(span.text or "")):
+            span.text = formula  # pandoc has converted the simple ones
     for image in tree.iter("img", "embed"):
         image.tag = "img"  # pandoc embeds the graphics of LaTeX that are PDF files
         _own_alt(image)
