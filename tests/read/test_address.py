@@ -237,6 +237,32 @@ def test_inline_pictures(site):
     assert [(i.source, i.problem) for i in read(site).images] == [("data:image/png;base64,...", None)]
 
 
+@pytest.mark.parametrize(
+    ("address", "file"),
+    [
+        ("/hero.png", "docs/.vuepress/public/hero.png"),
+        ("/hero.png", "website/static/hero.png"),
+        ("@site/static/img/hero.png", "static/img/hero.png"),
+        ("@site/docs/hero.png", "docs/hero.png"),
+        ("~/assets/hero.png", "src/assets/hero.png"),
+        ("@/assets/hero.png", "src/assets/hero.png"),
+        ("~@/hero.png", "hero.png"),
+        ("@site/../../secret.png", None),
+    ],
+)
+def test_addresses_from_the_folder_of_a_site(tmp_path, picture, address, file):
+    picture("secret.png", seed=9)
+    page = tmp_path / "site" / "docs" / "guide" / "page.md"
+    page.parent.mkdir(parents=True)
+    (tmp_path / "site" / ".git").mkdir()
+    if file is None:
+        with pytest.raises(ImageError):
+            opened(address, page)
+        return
+    there = picture(f"site/{file}")
+    assert opened(address, page) == there
+
+
 def test_remote_pictures_stay_where_they_are(site):
     for address in ("https://pictures.example/a.png", "//pictures.example/a.png", "HTTP://pictures.example/a.png"):
         with pytest.raises(ImageError, match="the option fetch"):

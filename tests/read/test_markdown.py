@@ -4,6 +4,7 @@ import pytest
 
 from iconotext.evidence.reference import reference_evidence
 from iconotext.read.markdown import expand_site_tags, split_front_matter
+from iconotext.read.positions import EditedText
 from iconotext.report.source_offsets import source_spans
 from tests.support.reading import read_as
 
@@ -90,8 +91,8 @@ def test_refused_addresses_are_listed(document):
 
 def test_other_tags_vanish():
     text = "A{% assign x = 1 %} {{ page.title }}b {{< youtube abc >}}{% highlight py %}code{% endhighlight %}c."
-    assert expand_site_tags(text).text == "A b c."
-    assert expand_site_tags("Press :material-pencil: to edit at 10:30.").text == "Press  to edit at 10:30."
+    assert expand_site_tags(EditedText(text)).text == "A b c."
+    assert expand_site_tags(EditedText("Press :material-pencil: to edit at 10:30.")).text == "Press  to edit at 10:30."
 
 
 @pytest.mark.parametrize(
@@ -116,7 +117,7 @@ def test_admonitions_and_line_breaks(document):
 @pytest.mark.parametrize("piece", ["{{<x ", "{{ a ", "{% a ", "![[a", "![](a ", "!["])
 def test_ends_that_never_come_cost_nothing_much(piece):
     text = "{" + piece * 5_000
-    assert expand_site_tags(text).text == text  # unbounded searches would take minutes
+    assert expand_site_tags(EditedText(text)).text == text  # unbounded searches would take minutes
 
 
 D2L = """# Convolutions

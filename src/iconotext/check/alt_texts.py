@@ -178,7 +178,7 @@ _ICON = 64
 
 
 def missing(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
-    if picture.alt is not None or picture.decorative:
+    if picture.alt is not None or picture.decorative or picture.alt_unknown:
         return None
     readers_get = all_formats()[page.format].alt_missing
     if readers_get == "name of the file" and not picture.source.startswith(MADE_BY_CODE):

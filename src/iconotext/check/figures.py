@@ -19,7 +19,7 @@ from iconotext.check.page import FIGURE_NAME, Number, Page, Passage, Picture, Re
 from iconotext.errors import ImageError
 from iconotext.evidence.labels import cited_labels, is_caption, own_labels, pointer, unlabelled
 from iconotext.plain_text import data_size
-from iconotext.read.address import MADE_BY_CODE, ON_THE_WEB, REMOTE, SCHEME
+from iconotext.read.address import MADE_BY_CODE, ON_THE_WEB, REMOTE, SCHEME, starts_from_site
 
 if TYPE_CHECKING:
     from iconotext.check.rules import CheckSettings
@@ -314,7 +314,7 @@ def no_file(picture: Picture, page: Page, settings: CheckSettings) -> str | None
     try:
         page.files.file(picture)
     except ImageError as error:
-        if picture.source.startswith(("/", "\\")) and not page.files.has_root:
+        if starts_from_site(picture.source) and not page.files.has_root:
             return None  # of a site whose folder is not known
         beside = {Path(name).stem: name for name in page.files.names_beside(picture.source)}
         near = get_close_matches(Path(picture.source).stem, beside, n=1)

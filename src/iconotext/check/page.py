@@ -101,6 +101,7 @@ class Picture:
         cited: Whether a link in the document leads to it.
         decorative: Whether the source marks it as decoration.
         function: What it does if it is the only content of a link or a button.
+        alt_unknown: Whether code gives it an alternative text, which the source does not show.
         sides: Width and height at which it is shown, in pixels; None if not given.
         anchors: Identifiers by which the document may point at it.
         pixels: Width and height of a picture inside the document; None if unknown or elsewhere.
@@ -119,6 +120,7 @@ class Picture:
     cited: bool = False
     decorative: bool = False
     function: Function | None = None
+    alt_unknown: bool = False
     sides: tuple[int | None, int | None] | None = None
     anchors: tuple[str, ...] = ()
     pixels: tuple[int, int] | None = None
@@ -484,6 +486,7 @@ def _pictures(
                 cited=bool(targets.intersection(image.anchors)),
                 decorative=image.decorative,
                 function=image.function,
+                alt_unknown=image.alt_unknown,
                 sides=image.sides,
                 anchors=image.anchors,
                 pixels=None if image.file is None else _pixels(image.file),

@@ -15,20 +15,27 @@ from urllib.parse import unquote, unquote_to_bytes
 from iconotext.errors import ImageError, OutsideError
 from iconotext.read.settings import ReadSettings
 
+NAME_END = r"\.(?:jpe?g|png|gif|webp|avif|tiff?|bmp|svg)"
+IMAGE_NAME = re.compile(NAME_END + r"(?:\?[^\s?#]*)?(?:#[^\s?#]*)?$", re.IGNORECASE)
+"""The end of an address that names a picture."""
 ON_THE_WEB = re.compile("https?://", re.IGNORECASE)
 REMOTE = re.compile(r"^(?:https?:)?//[^/]", re.IGNORECASE)
 SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):")
 DRIVE = re.compile(r"^(?:[A-Za-z]:[\\/]|\\\\)")
 
-SERVED = ("", "static", "assets", "public")
-"""Folders whose files a site serves from its root: Hugo, Docusaurus, Gatsby, Jekyll, Astro, VitePress."""
+SERVED = ("", "static", "assets", "public", ".vuepress/public", "website/static")
+"""Folders whose files a site serves from its root: Hugo, Docusaurus, Gatsby, Jekyll, Astro, VitePress, VuePress."""
+
+ALIASED = re.compile(r"(?:@site|~?@|~)/")
+"""The beginning of an address that starts from the folder of a site, or from its ``src/``."""
 
 SITE_MARKERS = tuple(
     ".git hugo.toml hugo.yaml hugo.json config.toml config/_default mkdocs.yml mkdocs.yaml zensical.toml conf.py "
     "docusaurus.config.js docusaurus.config.ts docusaurus.config.mjs gatsby-config.js gatsby-config.ts _config.yml "
     "_config.yaml _quarto.yml _quarto.yaml _bookdown.yml myst.yml antora.yml antora-playbook.yml book.toml book.json "
     "pelicanconf.py .eleventy.js eleventy.config.js eleventy.config.mjs eleventy.config.cjs astro.config.mjs "
-    "astro.config.js astro.config.ts .vitepress .vuepress".split()
+    "astro.config.js astro.config.ts .vitepress .vuepress next.config.js next.config.mjs next.config.ts "
+    "mint.json docs.json".split()
 )
 """Settings of site generators, and git's folder: one of them marks the topmost folder of a site."""
 
@@ -117,7 +124,10 @@ def open_address(address: str, document: Path, within: Path, settings: ReadSetti
     for path in dict.fromkeys((*_spellings(_path_part(address)), address)):
         if "\x00" in path:
             raise ImageError("its address has a zero byte in it")
-        if path[:1] in ("/", "\\"):
+        if aliased := ALIASED.match(path):
+            rest = path[aliased.end() :]
+            file = _on_site(rest, document, settings, site) or _on_site(f"src/{rest}", document, settings, site)
+        elif path[:1] in ("/", "\\"):
             file = _on_site(path, document, settings, site)
         else:
             file = inside(document.parent / path, within, settings) or _beside_content(path, document, settings, site)
@@ -125,11 +135,16 @@ def open_address(address: str, document: Path, within: Path, settings: ReadSetti
             return file
     if address.startswith("/") and settings.allow_outside and Path(address).is_file():
         return Path(address)
-    if address[:1] in ("/", "\\"):
+    if starts_from_site(address):
         raise ImageError(
             "not found between the document's folder and its site's: the option root names the site's folder"
         )
     raise ImageError("not found beside the document")
+
+
+def starts_from_site(address: str) -> bool:
+    """Return whether an address starts from the folder of a site, and not from that of the document."""
+    return address[:1] in ("/", "\\") or ALIASED.match(address) is not None
 
 
 def _spellings(path: str) -> Iterator[str]:

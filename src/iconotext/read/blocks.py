@@ -18,6 +18,7 @@ class FlowImage:
     Attributes:
         sources: Its addresses, the preferred one first (``srcset`` has several).
         alt: Alternative text; "" if it is empty, None if there is none.
+        alt_unknown: Whether code gives it an alternative text, which the source does not show.
         title: Title, used as caption if there is no other (Markdown has no captions).
         anchors: Identifiers to which the document may link.
         file: The image file, or its bytes, if the reader has found it.
@@ -43,6 +44,7 @@ class FlowImage:
     at: int | None = None
     part: str | None = None
     decorative: bool = False
+    alt_unknown: bool = False
     function: Function | None = None
     sides: tuple[int | None, int | None] | None = None
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 HEAD = re.compile(r"\{([^{}\n]++)\}[ \t]*+(.*)", re.DOTALL)
 """The text after a fence: a name in braces, and the argument."""
+LABELLED = re.compile(r"[\w-]{1,50}+\[([^\[\]]{0,300}+)\]")
+"""The name and title of a frame: ``note[Take care]``."""
 COLONS = re.compile(r"(:{3,})[ \t]*+(.*?)[ \t]*+:*")
 OPTION_LINE = re.compile(r":([\w.-]+):(?:[ \t]+(.*))?")
 ATTRIBUTE = re.compile(r"""(?<![\w-])([\w-]{1,50}+)=(?:"([^"]*+)(?:"|\Z)|'([^']*+)(?:'|\Z)|([^\s"'}]++))""")
@@ -176,7 +178,7 @@ def split_options(body: str) -> tuple[dict[str, str], str]:
 
 def _framed(state: StateBlock, first: int, last: int, silent: bool) -> bool:
     """Read ``::: name`` up to its ``:::``; frames may stand within frames, with as many colons or with fewer."""
-    opening = COLONS.fullmatch(_line(state, first)) if state.sCount[first] - state.blkIndent < 4 else None
+    opening = None if state.is_code_block(first) else COLONS.fullmatch(_line(state, first))
     if opening is None or not opening[2]:
         return False
     if silent:
@@ -206,7 +208,9 @@ def _frame(parser: MarkdownIt, token: Token, env: Any) -> str:
     attributes = head[1] if head else ""
     names = IDENTIFIER.findall(attributes)
     values = {name: a or b or c for name, a, b, c in ATTRIBUTE.findall(attributes)}
-    title = values.get("title") or values.get("caption") or ("" if head else " ".join(token.info.split()[1:]))
+    labelled = LABELLED.match(token.info)  # Docusaurus, Starlight
+    title = labelled[1] if labelled else "" if head else " ".join(token.info.split()[1:])
+    title = values.get("title") or values.get("caption") or title
     before = f"<p>{escape(title)}</p>" if title else ""
     inner = directive(parser, FRAME, "", token.content, env)
     if names and names[0].lower().startswith(("fig-", "fig:")):

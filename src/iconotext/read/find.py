@@ -38,7 +38,7 @@ BUILT = {
 OWN_PAGE, TEMPLATE, EXCLUDED = "iconotext page", "HTML template", "excluded file"
 """Reasons for skipping a file, besides its suffix."""
 
-TEXTS = frozenset(".doc .djvu .eml .fb2 .mdx .mobi .odp .pages .ppt .textile .txt".split())
+TEXTS = frozenset(".doc .djvu .eml .fb2 .mobi .odp .pages .ppt .textile .txt".split())
 """Suffixes of text files that users may expect to be read; others (pictures, scripts, styles) are not documents."""
 
 KINDS = 8  # maximum number of kinds of files, or folders, that a message names

@@ -86,9 +86,9 @@ FORMATS = (
     DocumentFormat(
         name="markdown",
         title="Markdown",
-        suffixes=(".md", ".markdown", ".mdown", ".mkd", ".qmd", ".rmd"),
+        suffixes=(".md", ".markdown", ".mdown", ".mkd", ".qmd", ".rmd", ".mdx"),
         reader="iconotext.read.markdown:read_markdown",
-        summary="Text, pictures, tables and HTML inside; also MyST, Quarto, R Markdown, bookdown and d2lbook.",
+        summary="Text, pictures, tables and HTML inside; also MDX, MyST, Quarto, R Markdown, bookdown and d2lbook.",
         alt_missing="nothing",
     ),
     DocumentFormat(

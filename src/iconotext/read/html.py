@@ -48,6 +48,8 @@ CAPTION_CLASS = re.compile(
     r"(?:^|[\s_-])(?:fig(?:ure)?|image|img|photo|picture|media|thumb|gallery)?[_-]{0,3}(?:caption(?:[_-]{0,3}text)?|gallerytext)(?:$|\s)",
     re.IGNORECASE,
 )
+UNKNOWN_ALT = "data-iconotext-alt"
+"""The attribute of an image whose alternative text is known only to code."""
 LAZY = ("data-src", "data-original", "data-lazy-src", "data-lazy", "data-actualsrc", "data-hi-res-src", "data-url")
 """Attributes with the address of a picture, which scripts move to ``src`` when the picture comes into view."""
 LAZY_SETS = ("srcset", "data-srcset", "data-lazy-srcset")
@@ -246,6 +248,7 @@ class _Walk:
                 title=title or None,
                 anchors=self.anchors(element),
                 at=_place(element),
+                alt_unknown=UNKNOWN_ALT in element.attrib,
                 decorative=is_decorative(element),
                 function=function_of(element),
                 sides=_sides(element),

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 from lxml import etree
 
 from iconotext.errors import DocumentError, HostileDocumentError
+from iconotext.read.address import IMAGE_NAME, NAME_END
 from iconotext.read.blocks import Flow
 from iconotext.read.cross_references import fill_references
 from iconotext.read.directives import COLON_ROLE, REFERENCE, directives_plugin
 from iconotext.read.html import html_blocks, parse_html
+from iconotext.read.jsx import holds_jsx, jsx_to_html, read_as_mdx
 from iconotext.read.positions import MARK, EditedText, mark_pictures
 from iconotext.read.sentences import language_code
 from iconotext.read.settings import ReadSettings
@@ -25,8 +27,6 @@ from iconotext.system.strict_json import parse_toml
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
-NAME_END = r"\.(?:jpe?g|png|gif|webp|avif|tiff?|bmp|svg)"
-IMAGE_NAME = re.compile(NAME_END + r"(?:\?[^\s?#]*)?(?:#[^\s?#]*)?$", re.IGNORECASE)
 LIQUID_VALUE = re.compile(r"\{\{(?!-?\s*+[<%])((?:(?!\{\{|\}\}).){0,500})\}\}", re.DOTALL)
 SHORTCODE = re.compile(r"\{\{[<%]\s*+(/?)\s*+([\w/.-]{1,99})((?:(?!\{\{|\}\}).){0,2000})(?<=[>%])\}\}", re.DOTALL)
 LIQUID_TAG = re.compile(r"\{%-?\s*+(\w{1,99})((?:(?!\{%|%\}).){0,2000})%\}", re.DOTALL)
@@ -54,7 +54,7 @@ ALT = re.compile(r"""\bfig-alt=(?:"([^"]*+)"|'([^']*+)')""")
 ATTRIBUTE_LIST = re.compile(r"(?<=[)\]`*_])\{:?\s*+[.#][^{}\n]*+\}|^\{:[^{}\n]*+\}\s*$", re.MULTILINE)
 
 
-def expand_site_tags(text: str) -> EditedText:
+def expand_site_tags(edited: EditedText) -> EditedText:
     """Replace the tags of site generators: image tags by HTML figures, addresses by plain ones, the rest by nothing.
 
     Jekyll: ``{{ site.baseurl }}``, ``{{ "/a.png" | relative_url }}``, ``{% include image.html url="a.png" %}``,
@@ -63,7 +63,7 @@ def expand_site_tags(text: str) -> EditedText:
     MkDocs: icons such as ``:material-pencil:`` are no text. A space in an address, which many editors write and
     CommonMark forbids, counts as part of it.
     """
-    edited = EditedText(text)
+    text = edited.text
     if "{" in text:
         # Code goes first, so that the tags that it shows are not read; images with attributes before ``{{ }}`` in them.
         edited.replace([(start, end, "") for start, end in _code(text)])
@@ -159,31 +159,33 @@ MAX_FRONT_MATTER = 64 * 2**10  # maximum number of characters of a front matter;
 
 
 def read_markdown(path: Path, settings: ReadSettings) -> list[Flow]:
-    """Read a Markdown file, as one flow."""
+    """Read a Markdown file, as one flow; as MDX if it holds JSX, as pages of Docusaurus do."""
     del settings  # nothing of it concerns Markdown
     whole = decode_text(path)
     text, front = split_front_matter(whole)
-    tree = markdown_tree(text, path.stem, offset=len(whole) - len(text))
+    is_mdx = path.suffix.lower() == ".mdx" or holds_jsx(text)
+    tree = markdown_tree(text, path.stem, offset=len(whole) - len(text), is_mdx=is_mdx)
     fill_references(tree)
     language = next((front[key] for key in ("lang", "language", "locale") if key in front), "")
     return [Flow(html_blocks(tree), front.get("title"), language_code(language))]
 
 
-def markdown_tree(text: str, stem: str, offset: int | None = None) -> Any:
+def markdown_tree(text: str, stem: str, offset: int | None = None, *, is_mdx: bool = False) -> Any:
     """Return Markdown without its front matter as an HTML tree, in which references by label have no text yet.
 
     Args:
         stem: Of the document's name.
         offset: Where in its file the text begins, in characters; None where the text is not as in a file.
+        is_mdx: Whether it is MDX, with JSX in place of HTML and without indented code.
     """
-    edited = expand_site_tags(text)
+    edited = expand_site_tags(jsx_to_html(text) if is_mdx else EditedText(text))
     env: dict[str, Any] = {"stem": stem, "knitr": "```{r" in text}
     if "(ref:" in text:
         env["captions"] = dict(TEXT_REFERENCE.findall(text))
         edited.sub(TEXT_REFERENCE, "")
     if offset is not None:
         env |= {"text": edited.text, "original": lambda place: offset + edited.original(place)}
-    tree = parse_html(f"<article>{_parser().render(edited.text, env)}</article>")
+    tree = parse_html(f"<article>{_parser(is_mdx).render(edited.text, env)}</article>")
     finish_figures(tree)
     return tree
 
@@ -282,7 +284,7 @@ def _yaml_values(head: str) -> dict[str, str] | None:
 
 
 @cache
-def _parser() -> MarkdownIt:
+def _parser(is_mdx: bool) -> MarkdownIt:
     from markdown_it import MarkdownIt
     from mdit_py_plugins.admon import admon_plugin
     from mdit_py_plugins.deflist import deflist_plugin
@@ -294,5 +296,7 @@ def _parser() -> MarkdownIt:
     parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
     parser.validateLink = lambda url: True  # type: ignore[method-assign]
     parser.use(footnote_plugin).use(deflist_plugin).use(admon_plugin).use(directives_plugin)
+    if is_mdx:
+        read_as_mdx(parser)
     mark_pictures(parser)
     return parser
