@@ -77,11 +77,16 @@ FAULTS = {
     "alt-image-of": [
         "Image of a blue bowl beside an old clock",
         "A picture showing two keys and one lamp",
-        "photo of seven ladders",
-        "Ein Foto von zwei Leitern",
+        "Seven ladders picture",
+        "Ein Bild von zwei Leitern",
         "Image d'une vieille horloge",
-        "Fotografía de una lámpara azul",
+        "Imagen de una lámpara azul",
     ],
+    "alt-keywords": [
+        "ladders, red barn, clock, buy ladders, cheap ladders, farm tools, best ladders 2024",
+        "Leiter, Leitern, Scheune, Uhr, Leitern kaufen, Werkzeug, Bauernhof",
+    ],
+    "alt-decorative": ["Decorative line", "Separator", "Trennlinie"],
     "alt-language": [
         "Eine alte Uhr steht neben der blauen Lampe auf dem Tisch",
         "Une vieille horloge est à côté de la lampe bleue sur une table dans le salon",
@@ -116,6 +121,10 @@ HARMLESS = [
     "USB-C",
     "Logo of the Red Cross",
     "Pão de queijo and café com leite on a tray",
+    "Photograph of two keys",
+    "Flour, water, salt, yeast, sugar, oil, and a bowl",
+    "Satellite image",
+    "Decorative tiles",
 ]
 FILLER = "Seven ladders lean against a red barn door while two keys hang beside an old blue clock"
 
@@ -152,7 +161,7 @@ def planted(picture: Picture, others: list[Picture]) -> Iterator[tuple[str, str 
         if other.alt and other.sources != picture.sources:
             yield "alt-duplicate", other.alt
             break
-    yield "alt-long", " and ".join([FILLER] * 5)
+    yield "alt-long", " and ".join([FILLER] * 12)
     for rule, texts in FAULTS.items():
         yield from ((rule, text) for text in texts)
     yield from (("harmless", text) for text in HARMLESS)
