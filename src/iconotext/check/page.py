@@ -101,7 +101,7 @@ class Picture:
         cited: Whether a link in the document leads to it.
         decorative: Whether the source marks it as decoration.
         function: What it does if it is the only content of a link or a button.
-        alt_unknown: Whether code gives it an alternative text, which the source does not show.
+        alt_unknown: Whether code, another element or a title names it in place of an alternative text.
         sides: Width and height at which it is shown, in pixels; None if not given.
         anchors: Identifiers by which the document may point at it.
         pixels: Width and height of a picture inside the document; None if unknown or elsewhere.
@@ -486,7 +486,7 @@ def _pictures(
                 cited=bool(targets.intersection(image.anchors)),
                 decorative=image.decorative,
                 function=image.function,
-                alt_unknown=image.alt_unknown,
+                alt_unknown=image.alt_unknown or bool(image.title),
                 sides=image.sides,
                 anchors=image.anchors,
                 pixels=None if image.file is None else _pixels(image.file),

@@ -18,7 +18,7 @@ class FlowImage:
     Attributes:
         sources: Its addresses, the preferred one first (``srcset`` has several).
         alt: Alternative text; "" if it is empty, None if there is none.
-        alt_unknown: Whether code gives it an alternative text, which the source does not show.
+        alt_unknown: Whether code or another element (``aria-labelledby``) gives it an alternative text that is unread.
         title: Title, used as caption if there is no other (Markdown has no captions).
         anchors: Identifiers to which the document may link.
         file: The image file, or its bytes, if the reader has found it.

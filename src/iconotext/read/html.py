@@ -248,7 +248,7 @@ class _Walk:
                 title=title or None,
                 anchors=self.anchors(element),
                 at=_place(element),
-                alt_unknown=UNKNOWN_ALT in element.attrib,
+                alt_unknown=UNKNOWN_ALT in element.attrib or bool(element.get("aria-labelledby")),
                 decorative=is_decorative(element),
                 function=function_of(element),
                 sides=_sides(element),
