@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from iconotext.errors import DocumentError, HostileDocumentError, IconotextError
+from iconotext.read.contents import without_contents
 from iconotext.read.find import find_documents, unique_names
 from iconotext.read.format import file_format, formats_by_suffix, reader_of, suffix_format
 from iconotext.read.web.page import fetch_page, from_the_web, is_address
@@ -181,7 +182,7 @@ def read_isolated(
 
 def read_flows(format_: str, path: Path, settings: ReadSettings) -> list[Flow]:
     """Read a file with the reader of its format, without limits on memory and time."""
-    return list(reader_of(format_)(path, settings))
+    return [replace(flow, blocks=without_contents(flow.blocks)) for flow in reader_of(format_)(path, settings)]
 
 
 @contextmanager

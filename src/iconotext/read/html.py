@@ -14,6 +14,7 @@ from lxml import html as lxml_html
 
 from iconotext.errors import DocumentError, HostileDocumentError
 from iconotext.read.blocks import SPACE, Block, BlockWriter, Flow, FlowImage
+from iconotext.read.contents import without_contents
 from iconotext.read.main_text import keep_main_text
 from iconotext.read.positions import MARK, mark_html
 from iconotext.read.sentences import language_code
@@ -105,7 +106,8 @@ def read_html(path: Path, settings: ReadSettings) -> list[Flow]:
 
 def read_whole_page(path: Path) -> Flow:
     """Read all of an HTML file, with menus and footers."""
-    return page_flow(decode_text(path, html=True), lambda tree: tree)
+    flow = page_flow(decode_text(path, html=True), lambda tree: tree)
+    return replace(flow, blocks=without_contents(flow.blocks))
 
 
 def page_flow(text: str, select: Callable[[Element], Element]) -> Flow:

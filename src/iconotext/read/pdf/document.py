@@ -42,7 +42,7 @@ class Page:
     lines: list[Line]
     lost: int  # number of characters in its words that have no text
     images: list[PageImage]
-    links: list[tuple[Box, int, float]]  # (place on this page, page of the target, height there from its foot)
+    links: list[tuple[Box, int, float | None]]  # (place on this page, page of the target, height there from its foot)
 
 
 def read_document(path: Path, settings: ReadSettings) -> list[Flow]:
@@ -131,8 +131,8 @@ def read_page(document: Handle, index: int, decoder: ImageDecoder) -> Page:
         return Page(index + 1, width, height, lines, lost, images, list(_links(document, page, transform)))
 
 
-def _links(document: Handle, page: Handle, transform: Transform) -> Iterator[tuple[Box, int, float]]:
-    """Yield the links to a height on a page; a link to a whole page does not say which picture is meant."""
+def _links(document: Handle, page: Handle, transform: Transform) -> Iterator[tuple[Box, int, float | None]]:
+    """Yield the links within the document; one to a whole page has no height."""
     position, link = ctypes.c_int(0), raw.FPDF_LINK()
     for _ in range(MAX_OBJECTS):
         if not raw.FPDFLink_Enumerate(page, position, link):
@@ -148,6 +148,6 @@ def _links(document: Handle, page: Handle, transform: Transform) -> Iterator[tup
         has = [ctypes.c_int() for _ in range(3)]  # x, y, and zoom
         values = [ctypes.c_float() for _ in range(3)]
         located = raw.FPDFDest_GetLocationInPage(destination, *has, *values)
-        if index >= 0 and located and has[1].value:
+        if index >= 0:
             box = transformed_box(transform, rectangle.left, rectangle.bottom, rectangle.right, rectangle.top)
-            yield box, index + 1, values[1].value
+            yield box, index + 1, values[1].value if located and has[1].value else None

@@ -13,6 +13,7 @@ from iconotext.images import ornament_problem
 from iconotext.read.blocks import Block, FlowImage, drop_repeated_title
 from iconotext.read.captions import CAPTION_LABEL
 from iconotext.read.pdf.columns import Column, columns
+from iconotext.read.pdf.contents import remove_contents
 from iconotext.read.pdf.images import PageImage
 from iconotext.read.pdf.lines import Box, Line, Word, bounding_box, distance, overlap
 from iconotext.read.pdf.paragraphs import (
@@ -141,6 +142,7 @@ def lay_out(pages: Sequence[Page]) -> list[Block]:
     remove_code(pages)
     mark_repeats(pages)
     mark_links(pages)
+    remove_contents(pages)
     body = body_size(pages)
     pitches = [line_pitch(page) for page in pages]
     common = statistics.median_low([pitch for pitch in pitches if pitch is not None] or [DEFAULT_PITCH])
@@ -152,19 +154,21 @@ def lay_out(pages: Sequence[Page]) -> list[Block]:
 
 
 def mark_links(pages: Sequence[Page]) -> None:
-    """Name the images, and give the words of a link the name of the image it leads to."""
+    """Name the images, and give the words of a link its place and the name of the image there."""
     by_number = {page.number: page for page in pages}
     for page in pages:
         for number, picture in enumerate(page.images, 1):
             picture.image = replace(picture.image, sources=(f"page {page.number}, picture {number}",))
     for page in pages:
         for box, target_page, height in page.links:
-            target = _target_picture(by_number.get(target_page), height)
+            name = None
+            # A link to a whole page does not say which picture is meant.
+            target = None if height is None else _target_picture(by_number.get(target_page), height)
             if target is not None:
                 name = target.image.sources[0].replace(", ", "-").replace(" ", "-")
                 target.image = replace(target.image, anchors=(name,))
-                for word in _words_in(page, box):
-                    word.target = name
+            for word in _words_in(page, box):
+                word.place, word.target = (target_page, height), name or word.target
 
 
 def _words_in(page: Page, box: Box) -> Iterator[Word]:

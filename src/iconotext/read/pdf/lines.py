@@ -106,7 +106,8 @@ class Word:
     text: str
     left: float
     right: float
-    target: str | None = None  # the place in the document to which a link on it leads
+    place: tuple[int, float | None] | None = None  # page and height, from its foot, to which a link on it leads
+    target: str | None = None  # the picture there
 
 
 @dataclass(slots=True)
