@@ -173,6 +173,12 @@ _FUNCTIONS: dict[Function, str] = {
 _KEYWORDS, _KEYWORD = 6, 4
 """Fewest parts, between commas, of a list of keywords; most words of a keyword. One part in five may have more."""
 
+_MARKUP = 2_000
+"""Characters of a picture's Markdown that are looked at."""
+
+_ATTRIBUTES = re.compile(r"!\[\](?:\([^()\n]*\)|\[[^\]\n]*\])\{[^{}\n]*\b(?:alt|role|aria-\w+)=")
+"""A picture of Markdown whose attributes say what it shows, or mark it: ``![](a.png){fig-alt="A fox"}``."""
+
 _ICON = 64
 """Pixels of the shorter side below which a picture counts as an icon or a line, as ``images.MIN_SIDE``."""
 
@@ -214,13 +220,13 @@ def function(picture: Picture, page: Page, settings: CheckSettings) -> str | Non
 def empty(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
     if picture.alt != "" or picture.decorative or picture.function or not _is_empty_on_purpose(page):
         return None
-    if settings.empty == "never":
+    if settings.empty == "never" or _ATTRIBUTES.match(_markdown(picture, page)):
         return None
     if picture.caption:
         why = "the picture has a caption"
     elif picture.cited:
         why = "the text points at the picture"
-    elif _is_markdown(picture, page) and not _is_icon(picture, page):
+    elif _markdown(picture, page) and not _is_icon(picture, page):
         return (
             "no alternative text between the brackets: say what the picture shows, or write "
             '<img src="…" alt=""> if it is decoration'
@@ -367,10 +373,11 @@ def _bare(text: str) -> str:
     return text.strip(" .:;!?-–—_*#()[]{}<>\"'…")
 
 
-def _is_markdown(picture: Picture, page: Page) -> bool:
-    """Return whether a picture is written as ``![](a.png)``, where no text may mean that none was thought of."""
+def _markdown(picture: Picture, page: Page) -> str:
+    """Return the source of a picture as ``![](a.png)``, where no text need not mean decoration; "" for others."""
     at = picture.place.at
-    return page.format == "markdown" and page.text is not None and at is not None and page.text.startswith("![", at)
+    written = page.text[at : at + _MARKUP] if page.format == "markdown" and page.text and at is not None else ""
+    return written if written.startswith("![") else ""
 
 
 def _is_icon(picture: Picture, page: Page) -> bool:
