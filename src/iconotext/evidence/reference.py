@@ -1,9 +1,12 @@
-"""Reference evidence: sentences that point at images by a label ('Figure 3', 'Abb. 3.2a') or by a place ('above')."""
+"""Reference evidence: sentences that point at images by a label ('Figure 3', 'Abb. 3.2a') or by a place ('above').
+
+In a table, the cell with words next to a picture in its row points at it: it names what the picture shows.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -39,6 +42,7 @@ _COMPILED = {name: re.compile(pattern) for name, pattern in _PATTERNS.items()}  
 _OF_WORDS = {name: re.compile(pattern) for name, pattern in _WORDS.items()}
 _CITING_WORD = re.compile(r"\w+")
 _FIGURE_NAME = re.compile(r"fig(?:ure)?[-_:.]", re.IGNORECASE)
+_LETTER = re.compile(r"[^\W\d_]")
 _LETTERS = re.compile(r"\([a-zA-Z]{1,2}\)|\b[A-Z]\b(?!['’])")
 
 
@@ -87,7 +91,7 @@ EXPLICIT = 1.0
 """Strength of a cross-reference link, or of a label with its number: 'Figure 3'."""
 
 DIRECTED = 0.6
-"""Strength of 'the photo above', with an image close above."""
+"""Strength of 'the photo above', with an image close above, and of the cell beside a picture in its row of a table."""
 
 VAGUE = 0.3
 """Strength of 'in this picture', with an image close by."""
@@ -130,7 +134,21 @@ def reference_evidence(document: Document) -> FloatMatrix:
             evidence[i, _pointed(layout, i, pointing)] = VAGUE if pointing.direction == "near" else DIRECTED
         if sentence.kind == "caption":
             evidence[i, _images_captioned(document, i)] = 0.0
+    for i, j in _cells_beside(document):
+        evidence[i, j] = max(evidence[i, j], DIRECTED)
     return evidence
+
+
+def _cells_beside(document: Document) -> Iterator[tuple[int, int]]:
+    """Yield the cell with letters next to each image in its row of a table, and the image."""
+    rows: dict[int | None, list[int]] = {}
+    for i, sentence in enumerate(document.sentences):
+        if sentence.kind == "cell" and _LETTER.search(sentence.text):
+            rows.setdefault(sentence.block, []).append(i)
+    for j, image in enumerate(document.images):
+        if image.block is not None and image.position is not None and (cells := rows.get(image.block)):
+            place = image.position - 0.5  # between two sentences
+            yield min(cells, key=lambda i: (abs(i - place), -i)), j
 
 
 @of_texts

@@ -267,6 +267,12 @@ def _without_header(lines: list[str]) -> list[str]:
     return [*lines[: start + 1], *entries, *lines[end:]]
 
 
+def _columns(cols: str) -> int:
+    """Return the number of columns in ``cols="1,3*,2a"``; 0 if the attribute is not set."""
+    repeats = (re.match(r"\s*(\d{1,3})\*", part) for part in re.split("[,;]", cols)) if cols else ()
+    return sum(int(repeat[1]) if repeat else 1 for repeat in repeats)
+
+
 class _Blocks:
     """One pass over the lines of a document, or of a block in it; titles and attributes wait for the next block."""
 
@@ -351,7 +357,7 @@ class _Blocks:
         return f"<{tag}>{anchors(names)}{f'<p>{title}</p>' if title else ''}{html}</{tag}>"
 
     def table(self, lines: list[str], title: str, depth: int, kind: str) -> str:
-        """Return the HTML of a table; all of its cells are in one row, since only their order counts."""
+        """Return the HTML of a table; where cells do not fill the rows, as merged ones, each is a row of its own."""
         names, text = list(self.identifiers), "\n".join(lines)
         whole_style = self.named.get("cols", "")
         self.forget()
@@ -360,8 +366,12 @@ class _Blocks:
         else:
             parts = CELL.split(text)
             cells = list(zip(parts[1::2], parts[2::2], strict=True))
+        first_line = next((line for line in lines if line.strip()), "")
+        width = _columns(whole_style) or (first_line.count(kind) + 1 if kind in ",:" else len(CELL.findall(first_line)))
+        width = 1 if not width or len(cells) % width else width
         html = []
-        for style, cell in cells:
+        for number, (style, cell) in enumerate(cells):
+            html.append("</tr><tr>" if number and number % width == 0 else "")
             if style == "a" or (not style and re.search(r"(?:^|[,|>\d])a(?:[,|]|$)", whole_style)) or "image::" in cell:
                 html.append("<td>" + "".join(self.read(cell.strip().splitlines(), depth + 1)) + "</td>")
                 self.forget()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from dataclasses import replace
+from itertools import pairwise
 from operator import itemgetter
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from iconotext.read.settings import ReadSettings
 from iconotext.types import Document, Image, Kind, Sentence
 
 WORDS = re.compile(r"\w")
+LABEL = re.compile(r"[\w\"'“„«(][^.,;:!?。，；：、]{0,80}[.:]?")
+"""A text between two pictures that may be the label of one, and no part of a sentence around them."""
 STARTS = itemgetter(0)
 
 
@@ -65,7 +68,18 @@ def _spans(block: Block, language: str) -> list[tuple[int, int]]:
         return [(0, len(block.text))]
     if block.kind != "cell" and not block.targets and is_label(block.text):
         return []
-    return [(a, b) for a, b in split_sentences(block.text, language) if WORDS.search(block.text[a:b])]
+    spans = []
+    for start, end in pairwise([0, *(block.breaks or _labels(block)), len(block.text)]):
+        spans += [(start + a, start + b) for a, b in split_sentences(block.text[start:end], language)]
+    return [(a, b) for a, b in spans if WORDS.search(block.text[a:b])]
+
+
+def _labels(block: Block) -> list[int]:
+    """Return where the pictures of a paragraph divide it into labels: ``![](a.png) Front ![](b.png) Back``."""
+    places = sorted({offset for offset, _ in block.images})
+    texts = [text for a, b in pairwise([0, *places, len(block.text)]) if (text := block.text[a:b].strip())]
+    labels = len(places) > 1 < len(texts) and all(LABEL.fullmatch(t) and not t[0].islower() for t in texts)
+    return places if labels and len({text[-1] in ".:" for text in texts}) == 1 else []
 
 
 def _targets(block: Block, spans: list[tuple[int, int]]) -> list[dict[str, None]]:

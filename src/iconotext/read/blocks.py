@@ -9,6 +9,7 @@ from pathlib import Path
 from iconotext.types import Function, Kind
 
 SPACE = re.compile(r"\s+")
+LETTER = re.compile(r"[^\W\d_]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ class Block:
         emphasised: Whether all of the text is in italics, as captions below images often are.
         anchors: Identifiers of a caption (bookmarks in it), which become identifiers of its image.
         level: Of a heading, 1 to 6; None if unknown.
+        breaks: Places in the text where a sentence begins whatever stands before it: the cells of a row of a table.
     """
 
     text: str = ""
@@ -70,6 +72,7 @@ class Block:
     emphasised: bool = False
     anchors: tuple[str, ...] = ()
     level: int | None = None
+    breaks: tuple[int, ...] = ()
 
     def replace(self, start: int, end: int, text: str) -> None:
         """Replace a range of the text, which no image divides; images and targets keep their places."""
@@ -77,6 +80,7 @@ class Block:
         self.text = self.text[:start] + text + self.text[end:]
         self.images = [(at + longer if at >= end else at, image) for at, image in self.images]
         self.targets = [(a + longer if a >= end else a, b + longer if b >= end else b, n) for a, b, n in self.targets]
+        self.breaks = tuple(at + longer if at >= end else at for at in self.breaks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +142,34 @@ class BlockWriter:
             return None
         self.blocks.append(block)
         return block
+
+
+MAX_ROW_WORDS = 60  # a row of a table with more words than this is a page that is laid out as a table
+
+
+def join_row(blocks: list[Block]) -> list[Block]:
+    """Join the cells of a row of a table to one block if one of them is a picture: it shows what the others name.
+
+    A picture between cells without letters, such as numbers, stands right before the first cell with letters.
+    """
+    texts = [block for block in blocks if block.text]
+    pictures = [block for block in blocks if block.images]
+    if len(pictures) != 1 or pictures[0].text or not texts or any(block.kind != "cell" for block in texts):
+        return blocks
+    if sum(len(block.text.split()) for block in texts) > MAX_ROW_WORDS:
+        return blocks
+    at = blocks.index(pictures[0])
+    if not any(LETTER.search(block.text) for block in (*blocks[max(at - 1, 0) : at], *blocks[at + 1 : at + 2])):
+        at = next((n for n, block in enumerate(blocks) if LETTER.search(block.text)), at)
+    row = Block(kind="cell")
+    for block in texts:
+        start = len(row.text) + 1 if row.text else 0
+        row.text = f"{row.text} {block.text}".lstrip()
+        row.breaks += (start,)
+        row.targets += [(start + a, start + b, name) for a, b, name in block.targets]
+    before = sum(1 for block in blocks[:at] if block.text)
+    row.images = [((*row.breaks, len(row.text))[before], image) for _, image in pictures[0].images]
+    return [row]
 
 
 def drop_repeated_title(blocks: list[Block]) -> list[Block]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from iconotext.errors import DocumentError, HostileDocumentError
 from iconotext.read.archive import Archive, Element, open_archive, resolve
-from iconotext.read.blocks import Block, BlockWriter, Flow, FlowImage, drop_repeated_title
+from iconotext.read.blocks import Block, BlockWriter, Flow, FlowImage, drop_repeated_title, join_row
 from iconotext.read.captions import CAPTION_LABEL, name_cited_captions, separate_caption
 from iconotext.read.office import (
     TABLE_LABEL,
@@ -107,11 +107,15 @@ class _Walk:
 
     def table(self, element: Element, kind: Kind) -> None:
         rows = [row for row in children(element, "tr") if child(row, "trPr", "del") is None]  # no deleted ones
-        cells = [cell for row in rows for cell in children(row, "tc")]
-        for cell in cells:
-            merge = child(cell, "tcPr", "vMerge")
-            if merge is None or attribute(merge, "val") == "restart":  # vertically merged cells are read once
-                self.container(cell, kind if len(cells) == 1 else "cell")  # a single cell is a frame around text
+        cells = [children(row, "tc") for row in rows]
+        kind = kind if sum(map(len, cells)) == 1 else "cell"  # a single cell is a frame around text
+        for row in cells:
+            first = len(self.writer.blocks)
+            for cell in row:
+                merge = child(cell, "tcPr", "vMerge")
+                if merge is None or attribute(merge, "val") == "restart":  # vertically merged cells are read once
+                    self.container(cell, kind)
+            self.writer.blocks[first:] = join_row(self.writer.blocks[first:])
 
     def read_paragraph(self, element: Element, kind: Kind) -> None:
         properties = child(element, "pPr")

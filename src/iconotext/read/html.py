@@ -13,7 +13,7 @@ from lxml import etree
 from lxml import html as lxml_html
 
 from iconotext.errors import DocumentError, HostileDocumentError
-from iconotext.read.blocks import SPACE, Block, BlockWriter, Flow, FlowImage
+from iconotext.read.blocks import SPACE, Block, BlockWriter, Flow, FlowImage, join_row
 from iconotext.read.contents import without_contents
 from iconotext.read.main_text import keep_main_text
 from iconotext.read.positions import MARK, mark_html
@@ -128,6 +128,7 @@ class _Walk:
         self.italic = 0  # number of open elements in italics
         self.links: list[tuple[Element, int, str]] = []  # open <a>: where its text starts, and its target
         self.figures: list[tuple[Element, int]] = []  # open <figure>: number of blocks before it
+        self.rows: list[int] = []  # open <tr>: number of blocks before it
         self.pending: list[str] = []  # ids of empty elements right before an image
         self.crowded: dict[Element, bool] = {}  # whether an element holds several images
         self.breaks = 0  # <br> in a row
@@ -198,6 +199,8 @@ class _Walk:
                 self.level = int(tag[1])
             if tag == "figure":
                 self.figures.append((element, len(self.writer.blocks)))
+            elif tag == "tr":
+                self.rows.append(len(self.writer.blocks))
 
     def end(self, tag: str, element: Element) -> None:
         if tag == "br":
@@ -212,6 +215,9 @@ class _Walk:
             self.kinds.pop()
             if tag == "figure":
                 self.finish_figure()
+            elif tag == "tr":
+                first = self.rows.pop()
+                self.writer.blocks[first:] = join_row(self.writer.blocks[first:])
 
     def finish_figure(self) -> None:
         """Give all images of a figure its caption, wherever it stands, before the captions of figures within it."""

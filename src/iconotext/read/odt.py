@@ -7,7 +7,7 @@ from pathlib import Path
 
 from iconotext.errors import DocumentError
 from iconotext.read.archive import Archive, Element, open_archive
-from iconotext.read.blocks import Block, BlockWriter, Flow, FlowImage, drop_repeated_title
+from iconotext.read.blocks import Block, BlockWriter, Flow, FlowImage, drop_repeated_title, join_row
 from iconotext.read.captions import name_cited_captions, separate_caption
 from iconotext.read.office import (
     CAPTION_STYLE,
@@ -83,6 +83,10 @@ class _Walk:
                     self.paragraph(part, kind)
                 case "list":
                     self.container(part, "item" if kind == "paragraph" else kind)
+                case "table-row":
+                    first = len(self.writer.blocks)
+                    self.container(part, kind)
+                    self.writer.blocks[first:] = join_row(self.writer.blocks[first:])
                 case "table-cell":
                     self.container(part, "cell")
                 case "frame":

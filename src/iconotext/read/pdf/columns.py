@@ -10,11 +10,10 @@ from operator import itemgetter
 
 from iconotext.read.pdf.images import PageImage
 from iconotext.read.pdf.lines import Line
+from iconotext.read.pdf.rows import Item, picture_rows
 
 BULLET = re.compile(r"^[•◦▪▫■□●○‣⁃∙·➢➤✓–—*-](?:\s+|$)")
 NUMBER = re.compile(r"^\(?(?:\d{1,2}|[a-zA-Z]|[ivx]{1,4})[.)]\s+(?=\S)")
-
-Item = Line | PageImage
 
 MAX_ITEMS = 1_000  # a page with more lines and images is a plot or a map, without columns of text
 
@@ -25,10 +24,22 @@ class Column:
 
     items: list[Item]  # in reading order
     table: bool = False
+    row: bool = False  # whether it is one row of a table, with a picture
 
 
 def columns(items: list[Item], depth: int = 0) -> list[Column]:
     """Divide the lines and images of a page into columns, in reading order."""
+    if len(items) <= MAX_ITEMS and (rows := picture_rows(items)):
+        top = min(item.box[1] for item in rows[0])
+        inside = {id(item) for row in rows for item in row}
+        others = [item for item in items if id(item) not in inside]
+        above = [item for item in others if item.box[1] < top]
+        below = [item for item in others if item.box[1] >= top]
+        return [
+            *(columns(above, depth) if above else []),
+            *(Column(row, table=True, row=True) for row in rows),
+            *(columns(below, depth) if below else []),
+        ]
     gutter = _gutter(items) if depth < 3 else None
     if gutter is None:
         return _rows(items)

@@ -7,10 +7,11 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from iconotext.images import ornament_problem
-from iconotext.read.blocks import Block, FlowImage, drop_repeated_title
+from iconotext.read.blocks import Block, FlowImage, drop_repeated_title, join_row
 from iconotext.read.captions import CAPTION_LABEL
 from iconotext.read.pdf.columns import Column, columns
 from iconotext.read.pdf.contents import remove_contents
@@ -129,6 +130,7 @@ class Figure:
     images: list[PageImage]
     page: int
     caption: Text | None = None
+    row: object = None  # as of ``Text``
 
     @property
     def box(self) -> Box:
@@ -150,7 +152,11 @@ def lay_out(pages: Sequence[Page]) -> list[Block]:
     for page, pitch in zip(pages, pitches, strict=True):
         parts += _page_parts(page, body, pitch or common)
     words = words_of(pages)
-    return drop_repeated_title([_block(part, words) for part in _joined(parts)])
+    blocks: list[Block] = []
+    for row, group in groupby(_joined(parts), key=lambda part: part.row):
+        made = [_block(part, words) for part in group]
+        blocks += made if row is None else join_row(made)
+    return drop_repeated_title(blocks)
 
 
 def mark_links(pages: Sequence[Page]) -> None:
@@ -218,6 +224,9 @@ def _column_parts(column: Column, page: Page, body: float, pitch: float) -> list
         if isinstance(part, Text):
             below = parts[number + 1] if number + 1 < len(parts) else None
             classify(part, body, page, table=column.table, followed=isinstance(below, Text | Figure))
+    row = object() if column.row else None
+    for part in parts:
+        part.row = row
     return parts
 
 

@@ -40,6 +40,7 @@ class Text:
     right: float  # the right edge of its column
     kind: Kind = "paragraph"
     note: bool = False
+    row: object = None  # the row of a table that it is in, another object for each; None outside
 
     @property
     def box(self) -> Box:
