@@ -17,6 +17,10 @@ class DocumentError(IconotextError):
     """A document cannot be read."""
 
 
+class EmptyDocumentError(DocumentError):
+    """There is nothing in a file, such as the layout of a site that is not written yet."""
+
+
 class UnknownFormatError(DocumentError):
     """There is no reader for this kind of file."""
 

@@ -292,3 +292,22 @@ def test_a_text_that_only_code_knows_is_not_missing(tmp_path):
     (tmp_path / "a.mdx").write_text("<img src={user.picture} alt={user.name} />\n\n<img src={animal.picture} />\n")
     found = check([tmp_path / "a.mdx"], CheckSettings()).findings
     assert [(finding.rule, finding.place.line) for finding in found] == [("alt-missing", 3)]
+
+
+@pytest.mark.parametrize(
+    ("text", "rules"),
+    [
+        ("![BOM.md](./BOM.md)", ["file-other"]),
+        ("![](manual.pdf#page=3)", ["file-other"]),
+        ("![](https://pictures.example/a/README.md?raw=1)", ["file-other"]),
+        ("![](https://pictures.md)", ["alt-empty"]),
+    ],
+)
+def test_a_picture_that_is_a_document(tmp_path, text, rules):
+    (tmp_path / "a.md").write_text(text)
+    assert [finding.rule for finding in check([tmp_path], CheckSettings()).findings] == rules
+
+
+def test_pictures_of_directives_are_counted(tmp_path):
+    (tmp_path / "a.md").write_text("Text.\n\n```{figure} a.png\n:alt: A fox\n\nA caption.\n```\n")
+    assert check([tmp_path], CheckSettings()).pictures == 1

@@ -152,7 +152,8 @@ def test_the_status_says_whether_what_was_asked_for_is_there(tmp_path, monkeypat
     command = ["link", "--to", to, *(["-o", "out"] if to == "html" else [])]
     told = program.run(*command, "docs")
     assert "iconotext: docs/empty.md: the file is empty\niconotext: 1 of 2 documents failed" in told.stderr
-    run(*command, "docs/good.md", "docs/empty.md", status=1)  # one that was named
+    run(*command, "docs/good.md", "docs/empty.md")  # an empty one beside a good one is no failure of the run
+    run(*command, "docs/good.md", "docs/gone.md", status=1)  # one that was named
     run(*command, "none", status=1)  # all
 
 

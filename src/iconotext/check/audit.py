@@ -37,7 +37,7 @@ from iconotext.system.files import write_text
 from iconotext.system.strict_json import parse_json
 from iconotext.system.worker import start_worker
 
-_MAY_HOLD_PICTURES = re.compile(rb"!\[|<(?:img|svg|input)\b|(?-i:<[A-Z])|\{[{%]|\x00|\[\[", re.IGNORECASE)
+_MAY_HOLD_PICTURES = re.compile(rb"!\[|<(?:img|svg|input)\b|(?-i:<[A-Z])|[{\x00]|\[\[", re.IGNORECASE)
 """Bytes of every Markdown or HTML file with a picture; a zero byte if characters take two bytes."""
 
 

@@ -306,6 +306,12 @@ def same_caption(picture: Picture, page: Page, settings: CheckSettings) -> str |
     return f"another picture ({page.where(first)}) has the same caption {text}: say what is different"
 
 
+def no_picture(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
+    if page.shows(picture):
+        return None
+    return f"{quoted(picture.source)} is a document and not shown as a picture: make it a link, or show a picture of it"
+
+
 def no_file(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
     if page.files is None or picture.weight is not None or picture.problem is not None:
         return None

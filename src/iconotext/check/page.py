@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from io import BytesIO
 from itertools import accumulate, islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
 from iconotext.check.language import main_language
@@ -25,7 +25,7 @@ from iconotext.read import ReadSettings, find_documents, read_flows
 from iconotext.read.address import SITE_MARKERS, Addresses, site_folder
 from iconotext.read.blocks import Block, FlowImage
 from iconotext.read.captions import attach_captions, shown_caption
-from iconotext.read.format import all_formats
+from iconotext.read.format import all_formats, suffix_format
 from iconotext.read.html import read_whole_page
 from iconotext.read.text_file import decode_text
 from iconotext.types import Function, Kind
@@ -33,6 +33,8 @@ from iconotext.types import Function, Kind
 _LINE_END = re.compile(r"\r\n?|\n")
 _WORD = re.compile(r"\w+")
 _BETWEEN = r"(?:<[^<>]{0,300}>|[^\w<]){1,30}"  # what may stand between two words of a passage in its file
+
+_WITHOUT_SITE = re.compile(r"(?:https?:)?//[^/]*+", re.IGNORECASE)
 
 MAX_BESIDE = 5_000
 """Maximum length, in characters, of the text beside a picture; no alternative text repeats more."""
@@ -269,6 +271,13 @@ class Page:
     def headed(self) -> set[Number]:
         """The numbers with which a passage begins: captions of figures that are no pictures."""
         return {number(label) for passage in self.passages for label in own_labels(passage.text)}
+
+    def shows(self, picture: Picture) -> bool:
+        """Return whether the address of a picture is not that of a document, such as ``BOM.md``."""
+        suffix = PurePosixPath(_WITHOUT_SITE.sub("", re.split(r"[?#]", picture.source)[0])).suffix.lower()
+        row = suffix_format(PurePosixPath(f"a{suffix}"))
+        in_prints = all_formats()[self.format].extra or self.path.lower().endswith((".qmd", ".rmd"))
+        return row is None or bool(suffix == ".pdf" and in_prints)
 
     def where(self, subject: Picture | Passage) -> str:
         """Return the place of a picture or a passage in this document, in words."""

@@ -113,6 +113,7 @@ RULES = (
     Rule("reference-missing", "error", "The text refers to a figure that is not there.", figures.missing, "reference"),
     Rule("reference-other", "error", "A reference leads to another figure.", figures.leads_elsewhere, "reference"),
     Rule("caption-duplicate", "warning", "Different pictures have the same caption.", figures.same_caption),
+    Rule("file-other", "error", "A picture is a document.", figures.no_picture, alone=True),
     Rule("file-missing", "error", "The file of a picture is not there.", figures.no_file),
     Rule("file-large", "warning", "A picture has ten times the pixels at which it is shown.", figures.wasteful),
 )
@@ -191,9 +192,10 @@ def broken_rules(page: Page, settings: CheckSettings) -> Iterator[tuple[Subject,
     subjects: list[Subject] = sorted([*page.pictures, *page.references], key=lambda subject: subject.block)
     for subject in subjects:
         about = "picture" if isinstance(subject, Picture) else "reference"
+        is_none = isinstance(subject, Picture) and not page.shows(subject)
         groups: set[str] = set()
         for rule in chosen:
-            if rule.about != about or rule.group in groups:
+            if rule.about != about or rule.group in groups or (rule.group != "file" and is_none):
                 continue
             message = _message(rule, subject, page, settings)
             if message is not None:

@@ -36,7 +36,7 @@ from iconotext.cli.options import (
     settings_options,
 )
 from iconotext.cli.output import complain, output_console, say
-from iconotext.errors import OutputError, SettingError
+from iconotext.errors import EmptyDocumentError, OutputError, SettingError
 from iconotext.linker import Linker, LinkSettings, RunFiles
 from iconotext.plain_text import counted, language_name
 from iconotext.read import Failure, ReadSettings
@@ -191,8 +191,8 @@ class Run:
     def finish(self, *, all_in: Path | None = None, removed: int = 0) -> None:
         """Report left-out files and problems, and end the program with status 1 if necessary.
 
-        It is necessary if no document could be linked, a file that was named itself failed, or a page could not be
-        written.
+        It is necessary if no document could be linked, a file that was named itself failed and is not empty, or a page
+        could not be written.
 
         Args:
             all_in: The file that lists all problems.
@@ -204,7 +204,11 @@ class Run:
             for line in (*unread, *self._notices(removed)):
                 say(line, err=True)
         self._say_problems(all_in)
-        hard = any(failure.path in self._single or isinstance(failure.error, OutputError) for failure in self._failures)
+        hard = any(
+            isinstance(failure.error, OutputError)
+            or (failure.path in self._single and not isinstance(failure.error, EmptyDocumentError))
+            for failure in self._failures
+        )
         if hard or not (self._counts or self._without_pictures):
             sys.exit(1)
 

@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Literal
 
-from iconotext.errors import DocumentError, HostileDocumentError, IconotextError, UnknownFormatError
+from iconotext.errors import DocumentError, EmptyDocumentError, HostileDocumentError, IconotextError, UnknownFormatError
 from iconotext.extras import EXTRAS, has
 from iconotext.plain_text import data_size
 from iconotext.system.plugins import plugins
@@ -251,7 +251,7 @@ def file_format(path: Path, settings: ReadSettings) -> tuple[str, int]:
     except (OSError, ValueError) as error:
         raise DocumentError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
     if not head.strip():
-        raise DocumentError(f"{path}: the file is empty")
+        raise EmptyDocumentError(f"{path}: the file is empty")
     if status.st_size > settings.max_bytes:
         raise HostileDocumentError(
             f"{path}: {data_size(status.st_size)} is more than the limit of {data_size(settings.max_bytes)}:"

@@ -12,7 +12,7 @@ from typing import Any
 from lxml import etree
 from lxml import html as lxml_html
 
-from iconotext.errors import DocumentError, HostileDocumentError
+from iconotext.errors import EmptyDocumentError, HostileDocumentError
 from iconotext.read.blocks import SPACE, Block, BlockWriter, Flow, FlowImage, join_row
 from iconotext.read.contents import without_contents
 from iconotext.read.main_text import keep_main_text
@@ -79,7 +79,7 @@ def parse_html(text: str) -> Element:
     try:
         root = lxml_html.document_fromstring(text.encode(), parser=parser)
     except etree.ParserError as error:
-        raise DocumentError("no text in it") from error
+        raise EmptyDocumentError("no text in it") from error
     finally:
         # At its own limits the parser stops without an exception, and the rest of the text would be missing.
         for entry in parser.error_log.filter_from_fatals():
