@@ -4,12 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Annotated, Literal, TypedDict
+
+from annotated_types import Ge, Len
 
 CONTEXT_WORDS = 120
 """Default length of a context in words: a paragraph or two."""
 
 CHUNK_WORDS = 300
 """Default length of a chunk in words: about three paragraphs."""
+
+SHIPPED_TOKENIZER = "minilm"
+"""Name of the tokeniser of the text encoder in the package."""
+
+
+class ChunkOptions(TypedDict, total=False):
+    """How to cut a document into chunks, besides the number of words; see ``report.chunks.chunks``."""
+
+    tokens: int | None
+    tokenizer: str
+    once: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +108,9 @@ class Context:
         return context_card(self)
 
 
+Cut = Literal["start", "end", "both"]
+
+
 @dataclass(frozen=True, slots=True)
 class ChunkImage:
     """An image in a chunk.
@@ -123,6 +140,20 @@ class ChunkImage:
     also_in: int | None
     sentences: tuple[Excerpt, ...]
 
+    def slim(self, start: int, end: int) -> SlimImage:
+        """Return what retrieval needs of the image in a chunk with these offsets."""
+        return SlimImage(
+            self.image,
+            self.source.partition(",")[0] if self.source.startswith("data:") else self.source,
+            self.file,
+            self.caption,
+            None if self.alt == self.caption else self.alt,
+            self.problem,
+            self.confidence,
+            self.also_in,
+            tuple((s.start - start, min(s.end, end) - start, s.confidence or 0.0) for s in self.sentences),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
@@ -141,6 +172,8 @@ class Chunk:
         words: Number of words.
         text: Its text, with a blank line between paragraphs.
         images: In reading order.
+        tokens: Number of tokens, if these were limited.
+        cut: Where the chunk begins or ends within a sentence, since that is longer than the limit; None if nowhere.
     """
 
     document: str
@@ -155,3 +188,54 @@ class Chunk:
     words: int
     text: str
     images: tuple[ChunkImage, ...]
+    tokens: int | None = None
+    cut: Cut | None = None
+
+    def slim(self) -> SlimChunk:
+        """Return what retrieval needs of the chunk, each text once."""
+        return SlimChunk(
+            self.document,
+            self.chunk,
+            self.headings,
+            self.start,
+            self.source_start,
+            self.source_end,
+            self.cut,
+            self.text,
+            tuple(image.slim(self.start, self.end) for image in self.images),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SlimImage:
+    """The part of a ``ChunkImage`` that retrieval needs.
+
+    Attributes:
+        alt: Its alternative text, unless that is the caption.
+        sentences: For each sentence to which it is linked, beginning and end in the text of the chunk, and confidence.
+    """
+
+    image: int
+    source: str
+    file: str | None = field(default=None, repr=False)
+    caption: str | None = None
+    alt: str | None = None
+    problem: str | None = None
+    confidence: float | None = None
+    also_in: int | None = None
+    sentences: tuple[Annotated[tuple[Annotated[float, Ge(0)], ...], Len(3, 3)], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SlimChunk:
+    """The part of a ``Chunk`` that retrieval needs, as ``iconotext chunks`` writes it."""
+
+    document: str
+    chunk: int
+    headings: tuple[str, ...]
+    start: int
+    source_start: int | None = None
+    source_end: int | None = None
+    cut: Cut | None = None
+    text: str = ""
+    images: tuple[SlimImage, ...] = ()

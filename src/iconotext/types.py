@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, Unpack
 
-from iconotext.excerpts import CHUNK_WORDS, CONTEXT_WORDS, Chunk, Context
+from iconotext.excerpts import CONTEXT_WORDS, Chunk, ChunkOptions, Context
 from iconotext.plain_text import counted
 
 if TYPE_CHECKING:
@@ -275,11 +275,16 @@ class LinkedDocument:
 
         return context(self, image, words)
 
-    def chunks(self, words: int = CHUNK_WORDS) -> list[Chunk]:
-        """Divide the document into chunks of at most ``words`` words, with their images; see ``report.chunks``."""
+    def chunks(self, words: int | None = None, **options: Unpack[ChunkOptions]) -> list[Chunk]:
+        """Divide the document into chunks with their images, of at most so many words (300) or tokens.
+
+        Args:
+            options: ``tokens`` instead of words, and the ``tokenizer`` that counts them; ``once``, each image in its
+                best chunk only. See ``report.chunks``.
+        """
         from iconotext.report.chunks import chunks
 
-        return chunks(self, words)
+        return chunks(self, words, **options)
 
 
 def _parts(

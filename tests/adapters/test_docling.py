@@ -243,6 +243,17 @@ def test_chunks_keep_their_pictures(given):
     assert "#/pictures/0" in [each["ref"] for each in tram.meta.pictures if each["confidence"]]
 
 
+def test_the_chunker_holds_a_limit_in_tokens(given):
+    pytest.importorskip("tree_sitter", reason="docling-core[chunking] is not installed")
+    from iconotext.adapters.docling_chunks import PictureChunker, pictures_of
+    from iconotext.report.length import tokens_ruler
+
+    found = list(PictureChunker(tokens=14, once=True).chunk(given))
+    assert max(tokens_ruler(14, "minilm").lengths([chunk.text for chunk in found])) <= 14
+    placed = [picture.self_ref for chunk in found for picture in pictures_of(chunk)]
+    assert sorted(placed) == sorted({picture.self_ref for picture in given.pictures})
+
+
 def test_the_chunker_says_what_it_needs():
     if importlib.util.find_spec("tree_sitter") is not None:
         pytest.skip("docling-core[chunking] is installed")

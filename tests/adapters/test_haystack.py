@@ -32,6 +32,15 @@ def test_a_round_trip_through_the_serialisation_of_haystack(linked, words):
     assert len({each.id for each in again}) == len(again)
 
 
+@given(linked_documents())
+@settings(max_examples=10)
+def test_limits_in_tokens_hold(linked):
+    found = list(documents(linked, tokens=30, once=True))
+    assert [each.content for each in found] == [chunk.text for chunk in linked.chunks(tokens=30)]
+    images = [image["image"] for each in found for image in each.meta["images"]]
+    assert sorted(images) == list(range(len(linked.document.images)))
+
+
 @pytest.mark.slow
 def test_in_a_pipeline(article, caplog):
     (article.parent / "broken.docx").write_bytes(b"no archive")

@@ -26,6 +26,15 @@ def test_a_round_trip_through_the_serialisation_of_langchain(linked, words):
     assert all(each.metadata["source"] == "made-up" for each in again)
 
 
+@given(linked_documents())
+@settings(max_examples=10)
+def test_limits_in_tokens_hold(linked):
+    found = list(documents(linked, tokens=30, once=True))
+    assert [each.page_content for each in found] == [chunk.text for chunk in linked.chunks(tokens=30)]
+    images = [image["image"] for each in found for image in each.metadata["images"]]
+    assert sorted(images) == list(range(len(linked.document.images)))
+
+
 @pytest.mark.slow
 def test_the_loader(article, caplog):
     (article.parent / "broken.docx").write_bytes(b"no archive")

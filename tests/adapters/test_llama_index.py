@@ -33,6 +33,14 @@ def split(found):
 
 @given(linked_documents(), st.integers(1, 40))
 @settings(max_examples=30)
+def test_limits_in_tokens_hold(linked, words):
+    texts = [node for node in nodes(linked, tokens=words + 20, once=True) if not isinstance(node, ImageNode)]
+    assert [node.text for node in texts] == [chunk.text for chunk in linked.chunks(tokens=words + 20)]
+    assert [child for node in texts for child in node.child_nodes or ()] != [] or not linked.document.images
+
+
+@given(linked_documents(), st.integers(1, 40))
+@settings(max_examples=30)
 def test_every_picture_is_one_node_that_its_chunks_name(linked, words):
     texts, images = split(nodes(linked, words))
     cut = linked.chunks(words)

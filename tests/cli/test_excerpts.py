@@ -7,6 +7,7 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
+from iconotext.report.length import tokens_ruler
 from tests.support import program
 from tests.support.articles import ARTICLE
 
@@ -49,6 +50,9 @@ def test_chunks(article, tmp_path):
     assert trams["text"] == "Trams\n\nA red tram waits at the stop. The driver drinks coffee. Figure 1 shows it."
     assert cats["headings"] == ["Trams", "Cats"]
     assert ARTICLE[cats["source_start"] : cats["source_end"]].startswith("Cats\n\nA cat")
+    assert "words" not in trams
+    (full, _) = json.loads(run("chunks", article, "--json", "--words", 16, "--full", "--once").stdout)
+    assert (full["words"], full["images"][0]["sentences"][0]["text"]) == (16, "Figure 1 shows it.")
     shown = run("chunks", article, "--words", 16).stdout
     assert "Trams › Cats" in shown
     assert "gone.png (by place)" in shown
@@ -56,7 +60,19 @@ def test_chunks(article, tmp_path):
     assert [json.loads(line)["chunk"] for line in (tmp_path / "c.jsonl").read_text().splitlines()] == [0, 1]
 
 
+@pytest.mark.slow
+def test_chunks_with_a_limit_in_tokens(article, tmp_path):
+    article.write_text(ARTICLE.replace("He drinks", "It waits " * 60), encoding="utf-8")
+    run("chunks", article, "--tokens", 24, "--output", tmp_path / "c.jsonl")
+    rows = [json.loads(line) for line in (tmp_path / "c.jsonl").read_text().splitlines()]
+    counts = tokens_ruler(24, "minilm").lengths([each["text"] for each in rows])
+    assert max(counts) <= 24
+    assert "Tokens" in run("chunks", article, "--tokens", 24).stdout
+    assert "nobody/nothing" in run("chunks", article, "--tokens", 24, "--tokenizer", "nobody/nothing", status=1).stderr
+
+
 def test_what_is_wrong_is_said_before_any_work(article, tmp_path):
+    assert "give one of them" in run("chunks", article, "--words", 9, "--tokens", 9, status=1).stderr
     assert "ends in .jsonl or .parquet" in run("chunks", article, "-o", tmp_path / "c.csv", status=1).stderr
     for command in ("context", "chunks"):
         said = run(command, article, "-o", tmp_path / "new.jsonl", "--json", status=1).stderr

@@ -201,8 +201,22 @@ def test_with_a_root_json_names_no_files_elsewhere(linker, original, tmp_path):
 def test_a_chunk_without_links_is_the_context_of_its_pictures(linker, original):
     (chunk,) = replace_links(linker.link(original)).chunks(300)
     assert isinstance(chunk, Chunk)
-    images = chunk_images(chunk.images, "One sentence. Another one.")
+    images = chunk_images(replace(chunk, text="One sentence. Another one."))
     assert images[0].context == (LinkedSentence("One sentence.", 0.5), LinkedSentence("Another one.", 0.5))
+
+
+def test_slim_chunks_bring_the_same_contexts(linker, original, tmp_path):
+    chunks = linker.link(original).chunks(12)
+    slim = pictures_of([chunk.slim() for chunk in chunks], linker.link_all)
+    whole = pictures_of(chunks, linker.link_all)
+    assert [[s.text for s in image.context] for image in slim] == [[s.text for s in image.context] for image in whole]
+    assert [image.file for image in slim] == [image.file for image in whole]
+    wrong = row(next(chunk for chunk in chunks if chunk.images).slim())
+    for sentences in ([[0, 1]], [[-1, 2, 0.5]], [["0", None, 0.5]], {}):
+        wrong["images"][0]["sentences"] = sentences
+        (tmp_path / "wrong.json").write_text(json.dumps(wrong), encoding="utf-8")
+        with pytest.raises(DocumentError, match=r"wrong.json: images\.0\.sentences"):
+            pictures_of([tmp_path / "wrong.json"], linker.link_all)
 
 
 def replace_links(linked):

@@ -52,6 +52,7 @@ def send(server, files, path):
         ("link?min_confidence=0.3&explain=true", "link . --to json --min-confidence 0.3 --explain"),
         ("context?words=12&k=1&min_confidence=0.4", "context . --json --words 12 --k 1 --min-confidence 0.4"),
         ("chunks?words=9&evidence=caption&evidence=layout", "chunks . --json --words 9 --evidence caption,layout"),
+        ("chunks?tokens=12&once=true&full=true", "chunks . --json --tokens 12 --once --full"),
     ],
 )
 def test_answers_are_those_of_the_command(server, article, files, path, command):
@@ -223,7 +224,7 @@ def test_a_client_made_of_the_description_asks(server, article):
     assert best == {0: "A red boat lies in the harbour.", 1: "The green tram waits at the stop."}
     first, _ = client._.programs_context(parameters={"words": 12}, data=sent)
     assert (first.document, first.by) == ("article", "links")
-    assert any(each.images for each in client._.programs_chunks(parameters={"words": 9}, data=sent))
+    assert any(each.root.images for each in client._.programs_chunks(parameters={"words": 9}, data=sent))
     assert client._.programs_check(data=sent).failed == []
     text = ("files", ("answer.md", b"A red boat lies in the harbour.", "application/octet-stream"))
     placed = client._.programs_place(parameters={"text": "answer.md"}, data=[*sent, text])

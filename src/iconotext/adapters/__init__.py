@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Unpack
 from uuid import NAMESPACE_URL, uuid5
 
+from iconotext.excerpts import ChunkOptions
 from iconotext.report.as_excerpts import row
 from iconotext.types import Document, LinkedDocument
 
@@ -18,15 +19,17 @@ def stable_id(document: Document, part: str) -> str:
     return str(uuid5(NAMESPACE_URL, f"{document.place or ''}#{document.id}#{part}"))
 
 
-def described_chunks(linked: LinkedDocument, words: int, origin: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
+def described_chunks(
+    linked: LinkedDocument, origin: str, words: int | None, **options: Unpack[ChunkOptions]
+) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Yield id, text and metadata of each chunk of a linked document.
 
-    The metadata are the other fields of the chunk, the document's ``title`` and ``language``, and its origin under the
-    name that a program has for it.
+    The metadata are the other fields of the slim chunk, the document's ``title`` and ``language``, and its origin under
+    the name that a program has for it.
     """
     document = linked.document
     about = {origin: document.place or document.id, "title": document.title, "language": document.language}
-    for chunk in linked.chunks(words):
-        fields = row(chunk)
+    for chunk in linked.chunks(words, **options):
+        fields = row(chunk.slim())
         text = fields.pop("text")
         yield stable_id(document, f"chunk-{chunk.chunk}"), text, about | fields

@@ -11,9 +11,10 @@ from pydantic import Field
 
 from iconotext.adapters.docling import document
 from iconotext.errors import MissingPackageError
-from iconotext.excerpts import CHUNK_WORDS, Chunk
+from iconotext.excerpts import SHIPPED_TOKENIZER, Chunk
 from iconotext.linker import Linker
-from iconotext.report.chunks import chunks
+from iconotext.report.chunks import chunk_ruler, chunks
+from iconotext.report.length import cut_text
 
 try:
     from docling_core.transforms.chunker import BaseChunker, DocChunk, DocMeta
@@ -48,11 +49,17 @@ class PictureChunker(BaseChunker):
     """Divides a document of docling into chunks, each picture in the chunk of its sentences, as ``report.chunks`` does.
 
     Attributes:
-        words: Maximum length of a chunk in words.
+        words: Maximum length of a chunk in words; 300, if ``tokens`` is not given.
+        tokens: Maximum length in tokens, instead of words.
+        tokenizer: What counts tokens; see ``features.tokenizer_files``.
+        once: Whether a picture is in its best chunk only.
         folder: Folder to which paths of pictures are relative, if they are not inside the document.
     """
 
-    words: int = CHUNK_WORDS
+    words: int | None = None
+    tokens: int | None = None
+    tokenizer: str = SHIPPED_TOKENIZER
+    once: bool = False
     folder: Path = Path()
 
     @cached_property
@@ -60,19 +67,20 @@ class PictureChunker(BaseChunker):
         return Linker.load()
 
     def chunk(self, dl_doc: DoclingDocument, **kwargs: Any) -> Iterator[PictureChunk]:
-        """Yield the chunks; those without any text have the captions of their pictures as text.
+        """Yield the chunks; those without any text have the captions of their pictures as text, as far as they fit.
 
         Raises:
             DocumentError: The references of the document lead nowhere.
         """
         linked = self._linker.link(document(dl_doc, self.folder / f"{dl_doc.name}.json"))
         refs = linked.document.meta["docling"]
-        for chunk in chunks(linked, self.words):
+        ruler = chunk_ruler(self.words, self.tokens, self.tokenizer)
+        for chunk in chunks(linked, self.words, tokens=self.tokens, tokenizer=self.tokenizer, once=self.once):
             names = [name for of in refs["sentences"][chunk.first : chunk.last + 1] for name in of]
             names += [refs["pictures"][image.image][0] for image in chunk.images]
             items = [RefItem(cref=name).resolve(dl_doc) for name in dict.fromkeys(names)]
             yield PictureChunk(
-                text=chunk.text or "\n".join(filter(None, (image.caption for image in chunk.images))),
+                text=chunk.text or cut_text("\n".join(image.caption or "" for image in chunk.images).strip(), ruler),
                 meta=PictureMeta(
                     doc_items=[item for item in items if isinstance(item, DocItem)],
                     headings=list(chunk.headings) or None,

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from iconotext.adapters import described_chunks
 from iconotext.errors import DocumentError
-from iconotext.excerpts import CHUNK_WORDS, Chunk
+from iconotext.excerpts import SHIPPED_TOKENIZER, ChunkOptions, SlimChunk
 from iconotext.extras import require
 from iconotext.linker import Linker
 from iconotext.place.output import placed
@@ -29,13 +29,13 @@ except ModuleNotFoundError:
 logger = logging.getLogger(__name__)
 
 
-def documents(linked: LinkedDocument, words: int = CHUNK_WORDS) -> Iterator[Document]:
-    """The chunks of a linked document.
+def documents(linked: LinkedDocument, words: int | None = None, **options: Unpack[ChunkOptions]) -> Iterator[Document]:
+    """The chunks of a linked document, cut as ``LinkedDocument.chunks`` does.
 
-    ``meta`` has the other fields of a chunk, ``file_path`` (the document's origin), its ``title`` and ``language``;
-    ``images`` is a list of objects.
+    ``meta`` has the other fields of a slim chunk, ``file_path`` (the document's origin), its ``title`` and
+    ``language``; ``images`` is a list of objects.
     """
-    for name, text, meta in described_chunks(linked, words, "file_path"):
+    for name, text, meta in described_chunks(linked, "file_path", words, **options):
         yield Document(id=name, content=text, meta=meta)
 
 
@@ -47,11 +47,19 @@ class PictureConverter:
     """Makes a document for each chunk, with its pictures in ``meta["images"]``, from files or loaded documents.
 
     Other converters keep only the text of a file, without pictures: so a loaded document must have its ``file_path`` in
-    ``meta``. Its other ``meta`` are copied. Each file is read once.
+    ``meta``. Its other ``meta`` are copied. Each file is read once. Chunks are cut as ``LinkedDocument.chunks`` does.
     """
 
-    def __init__(self, words: int = CHUNK_WORDS, model: str = "default") -> None:
+    def __init__(
+        self,
+        words: int | None = None,
+        model: str = "default",
+        tokens: int | None = None,
+        tokenizer: str = SHIPPED_TOKENIZER,
+        once: bool = False,
+    ) -> None:
         self.words, self.model = words, model  # Haystack saves attributes with the names of the parameters
+        self.tokens, self.tokenizer, self.once = tokens, tokenizer, once
 
     @cached_property
     def _linker(self) -> Linker:
@@ -90,7 +98,8 @@ class PictureConverter:
                 continue
             source = linked.document.source
             more = meta_of.get(source, {}) if source is not None else {}
-            for document in _documents(linked, self.words):
+            options = ChunkOptions(tokens=self.tokens, tokenizer=self.tokenizer, once=self.once)
+            for document in _documents(linked, self.words, **options):
                 chunks.append(replace(document, meta={**more, **document.meta}))
         return {"documents": chunks, "failures": failures}
 
@@ -130,11 +139,11 @@ class PicturePlacer:
         return {"replies": [result["markdown"] for result in results], "placed": results}
 
 
-def _chunk(document: Document) -> Chunk:
-    row = {f.name: document.meta.get(f.name) for f in fields(Chunk)} | {"text": document.content or ""}
+def _chunk(document: Document) -> SlimChunk:
+    row = {f.name: document.meta.get(f.name) for f in fields(SlimChunk)} | {"text": document.content or ""}
     try:
         chunk = of_row(row, Path(), ReadSettings())
     except ValueError as error:
         raise DocumentError(f"document {document.id}: no chunk of PictureConverter: {error}") from error
-    assert isinstance(chunk, Chunk)  # the row has the field chunk
+    assert isinstance(chunk, SlimChunk)  # the row has the field chunk
     return chunk

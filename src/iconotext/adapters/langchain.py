@@ -6,9 +6,10 @@ import logging
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Unpack
 
 from iconotext.adapters import described_chunks
-from iconotext.excerpts import CHUNK_WORDS
+from iconotext.excerpts import ChunkOptions
 from iconotext.extras import require
 from iconotext.linker import Linker
 from iconotext.read import Failure, ReadSettings, find_documents, read_files
@@ -25,18 +26,19 @@ except ModuleNotFoundError:
 logger = logging.getLogger(__name__)
 
 
-def documents(linked: LinkedDocument, words: int = CHUNK_WORDS) -> Iterator[Document]:
-    """The chunks of a linked document.
+def documents(linked: LinkedDocument, words: int | None = None, **options: Unpack[ChunkOptions]) -> Iterator[Document]:
+    """The chunks of a linked document, cut as ``LinkedDocument.chunks`` does.
 
-    ``metadata`` has the other fields of a chunk, ``source`` (the document's origin), its ``title`` and ``language``;
+    ``metadata`` has the other fields of a slim chunk, ``source`` (the document's origin), its ``title`` and
+    ``language``;
     ``images`` is a list of objects, for stores that accept lists.
     """
-    for name, text, metadata in described_chunks(linked, words, "source"):
+    for name, text, metadata in described_chunks(linked, "source", words, **options):
         yield Document(id=name, page_content=text, metadata=metadata)
 
 
 class PictureLoader(BaseLoader):
-    """Loads files, and folders of them, as chunks with their pictures.
+    """Loads files, and folders of them, as chunks with their pictures, cut as ``LinkedDocument.chunks`` does.
 
     Attributes:
         failures: The documents of the last run that could not be read or linked, also logged as warnings.
@@ -45,11 +47,13 @@ class PictureLoader(BaseLoader):
     def __init__(
         self,
         *paths: Path | str,
-        words: int = CHUNK_WORDS,
+        words: int | None = None,
         linker: Linker | None = None,
         settings: ReadSettings | None = None,
+        **options: Unpack[ChunkOptions],
     ) -> None:
-        self._paths, self._words, self._linker, self._settings = paths, words, linker, settings
+        self._paths, self._words, self._options = paths, words, options
+        self._linker, self._settings = linker, settings
         self.failures: list[Failure] = []
 
     def lazy_load(self) -> Iterator[Document]:
@@ -69,6 +73,6 @@ class PictureLoader(BaseLoader):
                 logger.warning("left out: %s", linked.error)
             else:
                 linked_any = True
-                yield from documents(linked, self._words)
+                yield from documents(linked, self._words, **self._options)
         if not linked_any:
             raise self.failures[0].error if self.failures else no_documents(self._paths, settings, skipped)

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from pydantic import Field
 
 from iconotext.adapters import stable_id
 from iconotext.errors import DocumentError
-from iconotext.excerpts import CHUNK_WORDS, CONTEXT_WORDS, Chunk, ChunkImage
+from iconotext.excerpts import CONTEXT_WORDS, SHIPPED_TOKENIZER, Chunk, ChunkImage, ChunkOptions
 from iconotext.extras import require
 from iconotext.linker import Linker
 from iconotext.place.settings import PlaceSettings
@@ -30,18 +30,27 @@ except ModuleNotFoundError:
     require("llama-index", purpose="iconotext.adapters.llama_index")
     raise
 
-HIDDEN = [*"document chunk image source words start end confidence by problem also_in caption alt linked".split()]
+HIDDEN = [
+    *"document chunk image source words tokens cut start end confidence by problem also_in caption alt linked".split()
+]
 """Metadata that is hidden from embeddings and language models."""
 
 
-def nodes(linked: LinkedDocument, words: int = CHUNK_WORDS, context_words: int = CONTEXT_WORDS) -> list[BaseNode]:
+def nodes(
+    linked: LinkedDocument,
+    words: int | None = None,
+    context_words: int = CONTEXT_WORDS,
+    **options: Unpack[ChunkOptions],
+) -> list[BaseNode]:
     """The chunks of a linked document as text nodes, in order, then its images as image nodes.
+
+    The chunks are cut as ``LinkedDocument.chunks`` does; a context is limited by ``context_words`` alone.
 
     A text node has its images as ``CHILD``, an image node its chunk with the highest confidence as ``PARENT``; if an
     image belongs to two chunks, its metadata has the id of the other one (``also_in``). The text of an image node is
     its caption, else its alternative text, and its context.
     """
-    cut = linked.chunks(words)
+    cut = linked.chunks(words, **options)
     texts = [_text_node(linked, chunk) for chunk in cut]
     images: dict[int, ImageNode] = {}
     homes: dict[int, list[tuple[float, TextNode, ChunkImage]]] = {}
@@ -70,6 +79,8 @@ def _text_node(linked: LinkedDocument, chunk: Chunk) -> TextNode:
         "document": chunk.document,
         "chunk": chunk.chunk,
         "words": chunk.words,
+        "tokens": chunk.tokens,
+        "cut": chunk.cut,
         "start": chunk.start,
         "end": chunk.end,
     }
@@ -162,7 +173,10 @@ class PictureNodeParser(NodeParser):
     of a PDF, is read once. Ids are made by ``stable_id``, not by ``id_func``.
     """
 
-    words: int = Field(default=CHUNK_WORDS, description="Most words of a chunk.", ge=1)
+    words: int | None = Field(default=None, description="Most words of a chunk; 300, if tokens is not given.", ge=1)
+    tokens: int | None = Field(default=None, description="Most tokens of a chunk, instead of words.", ge=1)
+    tokenizer: str = Field(default=SHIPPED_TOKENIZER, description="What counts tokens: see the command chunks.")
+    once: bool = Field(default=False, description="Whether a picture is a child of its best chunk only.")
     context_words: int = Field(default=CONTEXT_WORDS, description="Most words of an image's sentences.", ge=1)
     model: str = Field(default="default", description="Name or folder of a model of iconotext.")
     include_prev_next_rel: bool = Field(default=False, description="Always there between text nodes; never images.")
@@ -181,7 +195,8 @@ class PictureNodeParser(NodeParser):
         return [node for first in _one_per_file(nodes) for node in self._nodes_of(first)]
 
     def _nodes_of(self, source: BaseNode) -> Iterator[BaseNode]:
-        for node in nodes(self.linker.link(_file(source)), self.words, self.context_words):
+        options = ChunkOptions(tokens=self.tokens, tokenizer=self.tokenizer, once=self.once)
+        for node in nodes(self.linker.link(_file(source)), self.words, self.context_words, **options):
             node.relationships[NodeRelationship.SOURCE] = source.as_related_node_info()
             yield node
 

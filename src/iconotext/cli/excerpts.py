@@ -15,10 +15,11 @@ from iconotext.cli.options import LINKING, Download, Force, Json, Model, Quiet, 
 from iconotext.cli.output import complain, print_table, say
 from iconotext.decide.settings import OF_CONTEXTS
 from iconotext.errors import SettingError
-from iconotext.excerpts import CHUNK_WORDS, CONTEXT_WORDS, Chunk, ChunkImage, Context
+from iconotext.excerpts import CONTEXT_WORDS, Chunk, ChunkImage, Context, SlimChunk
 from iconotext.extras import require
 from iconotext.linker import LinkSettings
 from iconotext.plain_text import counted, json_text, percent, readable, shortened
+from iconotext.report.chunk_settings import ChunkSettings
 from iconotext.types import Document, LinkedDocument
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ def chunks(
     paths: Paths,
     reading: Reading,
     linking: Linking,
-    words: Annotated[int, typer.Option(min=1, help="Most words of a chunk.")] = CHUNK_WORDS,
+    cutting: ChunkSettings,
     output: Output = None,
     json: Json = False,
     model: Model = "default",
@@ -152,20 +153,22 @@ def chunks(
 ) -> None:
     """Cut documents into chunks for retrieval, each picture in the chunk whose sentences talk about it.
 
-    Chunks end at headings or between paragraphs where they can. A picture that belongs to two chunks is in both, one
-    without links is where it stands, and none is left out.
+    Chunks end at headings or between paragraphs where they can, and none is longer than the limit. A picture that
+    belongs to two chunks is in both, one without links is where it stands, and none is left out.
 
     **Examples**
 
     - `iconotext chunks article.md`
-    - `iconotext chunks docs/ --words 200 --output chunks.parquet`
+    - `iconotext chunks docs/ --tokens 256 --once --output chunks.jsonl`
+    - `iconotext chunks docs/ --tokens 512 --tokenizer models/e5/tokenizer.json --output chunks.parquet`
     - `iconotext chunks book.epub --json | jq '.[] | {headings, text, pictures: [.images[].source]}'`
     """
     with known_errors(download=download):
-        from iconotext.report.chunks import chunks as chunks_of
-
         settings = RunSettings(model, reading, linking, force, quiet)
-        _write(paths, settings, Chunk, lambda linked: chunks_of(linked, words), _chunk_table, output, as_json=json)
+        shown = output is None and not json  # the table has columns that slim chunks lack
+        cutting = cutting.model_copy(update={"full": True}) if shown else cutting
+        cutting.check()
+        _write(paths, settings, cutting.kind, cutting.of, _chunk_table, output, as_json=json)
 
 
 def _chunk_table(chunks: list[Chunk]) -> Table:
@@ -174,14 +177,17 @@ def _chunk_table(chunks: list[Chunk]) -> Table:
 
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column("Document", overflow="fold")
-    for name in ("Chunk", "Words"):
+    in_tokens = any(chunk.tokens is not None for chunk in chunks)
+    for name in ("Chunk", "Tokens" if in_tokens else "Words"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("Headings")
     table.add_column("Pictures")
     for chunk in chunks:
         pictures = Text("\n").join(_picture(image) for image in chunk.images)
         headings = Text(shortened(readable(" › ".join(chunk.headings)), 60))
-        table.add_row(Text(readable(chunk.document)), str(chunk.chunk), str(chunk.words), headings, pictures)
+        table.add_row(
+            Text(readable(chunk.document)), str(chunk.chunk), str(chunk.tokens or chunk.words), headings, pictures
+        )
     return table
 
 
@@ -197,7 +203,7 @@ def _picture(image: ChunkImage) -> Text:
 def _write(
     paths: list[str],
     settings: RunSettings,
-    kind: type[Context] | type[Chunk],
+    kind: type[Context] | type[Chunk] | type[SlimChunk],
     excerpts_of: Callable[[LinkedDocument], Iterable[Any]],
     table: Callable[[list[Any]], Table],
     output: Path | None,
@@ -205,7 +211,14 @@ def _write(
     as_json: bool,
 ) -> None:
     """Link documents and write their excerpts; ``Run.finish`` determines the exit status."""
-    from iconotext.report.as_excerpts import check_folder, check_suffix, json_array, write_dataset, write_excerpts
+    from iconotext.report.as_excerpts import (
+        NOUNS,
+        check_folder,
+        check_suffix,
+        json_array,
+        write_dataset,
+        write_excerpts,
+    )
     from iconotext.system.files import check_overwrite
 
     if output is not None:
@@ -235,7 +248,7 @@ def _write(
         else:
             write_excerpts(rows, output, kind, force=settings.force)
         if not settings.quiet:
-            summary = f"{counted(written, kind.__name__.lower())} of {counted(run.linked, 'document')}"
+            summary = f"{counted(written, NOUNS[kind])} of {counted(run.linked, 'document')}"
             say(f"Wrote {output}: {summary}", err=True)
     elif as_json:
         print_parts(json_array(rows))

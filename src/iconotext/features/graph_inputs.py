@@ -16,6 +16,7 @@ from PIL.Image import Resampling
 
 from iconotext.errors import FeatureError, ImageError
 from iconotext.features.graph_files import checked_path, settings_of
+from iconotext.features.tokenizer_files import open_tokenizer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -183,13 +184,7 @@ class Tokens:
     def __init__(
         self, folder: Path, inputs: Mapping[str, tuple[str, tuple[int | str | None, ...]]], prefix: str = ""
     ) -> None:
-        from tokenizers import Tokenizer
-
-        file = checked_path(folder, "tokenizer.json")
-        try:
-            self._tokenizer = Tokenizer.from_file(str(file))
-        except Exception as error:  # the library raises Exception itself
-            raise FeatureError(f"{file}: cannot be read ({error}): fetch the model again") from error
+        self._tokenizer = open_tokenizer(checked_path(folder, "tokenizer.json"), "fetch the model again")
         config = settings_of(folder, "config.json") or {}
         settings = settings_of(folder, "tokenizer_config.json") or {}
         side = inputs["input_ids"][1][-1]

@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from iconotext.errors import DocumentError, IconotextError, ImageError, SettingError
-from iconotext.excerpts import Chunk, ChunkImage, Context, Excerpt
+from iconotext.excerpts import Chunk, ChunkImage, Context, Excerpt, SlimChunk, SlimImage
 from iconotext.images import is_harmless
 from iconotext.images.file import IMAGE_FORMATS
 from iconotext.read import Failure, find_documents, read_all, read_files
@@ -28,10 +28,10 @@ from iconotext.report.as_json import ImageOut, LinkedOut
 from iconotext.system.strict_json import parse_json
 from iconotext.types import Document, Image, Link, LinkedDocument, LinkedSentence, Sentence, TextLine
 
-Given = Image | Document | LinkedDocument | Chunk | Context | Path | str
+Given = Image | Document | LinkedDocument | Chunk | SlimChunk | Context | Path | str
 """The kinds of sources of pictures; a ``str`` is the name of a file or folder."""
 
-Row = TypeVar("Row", ChunkImage, Context)
+Row = TypeVar("Row", ChunkImage, SlimImage, Context)
 
 LinkAll = Callable[[Iterable[Document | Failure]], Iterator[LinkedDocument | Failure]]
 
@@ -44,7 +44,7 @@ PICTURES = frozenset(suffix for row in IMAGE_FORMATS for suffix in row.suffixes)
 ROWS = (".json", ".jsonl")
 """Suffixes of files with linked documents, chunks or contexts."""
 
-_CHUNK, _CONTEXT = TypeAdapter(Chunk), TypeAdapter(Context)
+_CHUNK, _SLIM, _CONTEXT = TypeAdapter(Chunk), TypeAdapter(SlimChunk), TypeAdapter(Context)
 
 
 def pictures_of(pictures: Iterable[Given], link: LinkAll, reading: ReadSettings | None = None) -> list[Image]:
@@ -59,7 +59,7 @@ def pictures_of(pictures: Iterable[Given], link: LinkAll, reading: ReadSettings 
         TypeError: Something else was given.
     """
     settings = reading or ReadSettings()
-    if isinstance(pictures, (str, Path, Image, Document, LinkedDocument, Chunk, Context)):
+    if isinstance(pictures, (str, Path, Image, Document, LinkedDocument, Chunk, SlimChunk, Context)):
         raise TypeError(f"pictures is a list of them, not one {type(pictures).__name__}: put it into [ ]")
     images = [image for item in pictures for image in _images(item, link, settings)]
     merged: dict[object, Image] = {}
@@ -121,16 +121,23 @@ def from_elsewhere(linked: LinkedDocument, *, probable: bool | None = None) -> l
     return images
 
 
-def chunk_images(images: Iterable[ChunkImage], text: str) -> list[Image]:
-    """Return the images of a chunk, given its text; one without links has the whole chunk as its context."""
+def chunk_images(chunk: Chunk | SlimChunk) -> list[Image]:
+    """Return the images of a chunk; one without links has the whole chunk as its context."""
     return [
         _placeless(
             Image(item.source, None if item.file is None else Path(item.file), alt=item.alt, caption=item.caption),
-            _quoted(item.sentences) or _evenly(text),
+            _chunk_quotes(item, chunk.text) or _evenly(chunk.text),
             item.problem,
         )
-        for item in images
+        for item in chunk.images
     ]
+
+
+def _chunk_quotes(item: ChunkImage | SlimImage, text: str) -> tuple[LinkedSentence, ...]:
+    if isinstance(item, ChunkImage):
+        return _quoted(item.sentences)
+    places = ((int(min(start, len(text))), int(min(end, len(text))), p) for start, end, p in item.sentences)
+    return _best(LinkedSentence(text[start:end], p) for start, end, p in places)
 
 
 def _images(source: Given, link: LinkAll, settings: ReadSettings) -> Iterator[tuple[object, Image]]:
@@ -143,15 +150,15 @@ def _images(source: Given, link: LinkAll, settings: ReadSettings) -> Iterator[tu
         yield from _of_value(source)
 
 
-def _of_value(source: Image | LinkedDocument | Chunk | Context) -> Iterator[tuple[object, Image]]:
+def _of_value(source: Image | LinkedDocument | Chunk | SlimChunk | Context) -> Iterator[tuple[object, Image]]:
     if isinstance(source, Image):
         yield object(), source  # a name like no other: it is a whole image
     elif isinstance(source, LinkedDocument):
         for number, image in enumerate(from_elsewhere(source)):
             yield (source.document.id, number), image
-    elif isinstance(source, Chunk):
-        for item, image in zip(source.images, chunk_images(source.images, source.text), strict=True):
-            yield (source.document, item.image), image
+    elif isinstance(source, Chunk | SlimChunk):
+        numbers = [item.image for item in source.images]
+        yield from (((source.document, n), image) for n, image in zip(numbers, chunk_images(source), strict=True))
     elif isinstance(source, Context):
         file = None if source.file is None else Path(source.file)
         image = Image(source.source, file, alt=source.alt, caption=source.caption)
@@ -228,7 +235,7 @@ def _of_rows(path: Path, settings: ReadSettings) -> Iterator[tuple[object, Image
             raise DocumentError(f"{where}: {error}") from error
 
 
-def of_row(row: Any, folder: Path, settings: ReadSettings) -> LinkedDocument | Chunk | Context:
+def of_row(row: Any, folder: Path, settings: ReadSettings) -> LinkedDocument | Chunk | SlimChunk | Context:
     """Read a row of the JSON of ``link``, ``chunks`` or ``context``; ``ValueError`` says what is wrong with it.
 
     Args:
@@ -240,8 +247,11 @@ def of_row(row: Any, folder: Path, settings: ReadSettings) -> LinkedDocument | C
         if "links" in row:
             return _linked_document(LinkedOut.model_validate(row), folder, settings)
         if "chunk" in row:
-            chunk = _CHUNK.validate_python(row)
-            return replace(chunk, images=tuple(_with_file(image, folder, settings) for image in chunk.images))
+            if "first" in row:
+                chunk = _CHUNK.validate_python(row)
+                return replace(chunk, images=tuple(_with_file(image, folder, settings) for image in chunk.images))
+            slim = _SLIM.validate_python(row)
+            return replace(slim, images=tuple(_with_file(image, folder, settings) for image in slim.images))
         if "sentences" in row and "image" in row:
             return _with_file(_CONTEXT.validate_python(row), folder, settings)
     except ValidationError as error:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from iconotext.errors import ImageError, OutputError
-from iconotext.excerpts import Chunk, ChunkImage, Context, Excerpt
+from iconotext.excerpts import Chunk, ChunkImage, Context, Excerpt, SlimChunk, SlimImage
 from iconotext.extras import require
 from iconotext.images import decode
 from iconotext.images.file import image_decoder
@@ -29,14 +29,29 @@ SUFFIXES = (".jsonl", ".parquet")
 BATCH_ROWS = 1_000
 """Rows that are in memory before they are written."""
 
-_LISTS = {"sentences": Excerpt, "images": ChunkImage}
+Excerpts = Context | Chunk | SlimChunk
+
+NOUNS = {Context: "context", Chunk: "chunk", SlimChunk: "chunk"}
+"""The word for rows of each class."""
+
+_SLIM = (SlimChunk, SlimImage)
+_LISTS: dict[tuple[type, str], type] = {
+    (Context, "sentences"): Excerpt,
+    (ChunkImage, "sentences"): Excerpt,
+    (Chunk, "images"): ChunkImage,
+    (SlimChunk, "images"): SlimImage,
+}
 # The fields that are integers, and those that are shares; all others are texts.
-NUMBERS = frozenset("image page sentence chunk first last start end source_start source_end words also_in".split())
+NUMBERS = frozenset(
+    "image page sentence chunk first last start end source_start source_end words tokens also_in".split()
+)
 _SHARES = frozenset(("confidence", "score"))
 
 
-def row(excerpt: Context | Chunk, *, portable: bool = False) -> dict[str, Any]:
-    """Return a context or chunk as JSON data; numbers have six significant digits.
+def row(excerpt: Excerpts, *, portable: bool = False) -> dict[str, Any]:
+    """Return a context or chunk as JSON data; numbers have six significant digits, in slim chunks three.
+
+    Slim chunks have only the fields that are known.
 
     Args:
         portable: Whether to leave out ``file``, which has a meaning only on this machine, and to write relations as a
@@ -49,6 +64,8 @@ def row(excerpt: Context | Chunk, *, portable: bool = False) -> dict[str, Any]:
 def _plain(value: Any, portable: bool) -> Any:
     if is_dataclass(value):
         plain = {f.name: _plain(getattr(value, f.name), portable) for f in fields(value)}
+        if isinstance(value, _SLIM):
+            plain = {name: _rounded(own) for name, own in plain.items() if own is not None}
         if portable:
             plain.pop("file", None)
         if portable and "relations" in plain:
@@ -64,7 +81,13 @@ def _plain(value: Any, portable: bool) -> Any:
     return encodable(value) if isinstance(value, str) else value
 
 
-def json_array(excerpts: Iterable[Context | Chunk]) -> Iterator[str]:
+def _rounded(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_rounded(item) for item in value]
+    return float(f"{value:.3g}") if isinstance(value, float) else value
+
+
+def json_array(excerpts: Iterable[Excerpts]) -> Iterator[str]:
     """Yield pieces of a JSON list of rows."""
     return json_list(map(row, excerpts))
 
@@ -78,9 +101,7 @@ def check_suffix(path: Path) -> None:
         )
 
 
-def write_excerpts(
-    excerpts: Iterable[Context] | Iterable[Chunk], path: Path, kind: type[Context] | type[Chunk], *, force: bool = False
-) -> None:
+def write_excerpts(excerpts: Iterable[Excerpts], path: Path, kind: type[Excerpts], *, force: bool = False) -> None:
     """Write a row for each context or chunk, as JSON lines or Parquet, by the suffix.
 
     Args:
@@ -112,13 +133,19 @@ def columns(kind: type, *, portable: bool = False) -> pa.StructType:
     import pyarrow as pa
 
     names = [f.name for f in fields(kind) if not (portable and f.name == "file")]
+    if kind is SlimImage:
+        lists = {"sentences": pa.list_(pa.list_(pa.float64()))}
+    else:
+        lists = {
+            name: pa.list_(columns(inner, portable=portable)) for (of, name), inner in _LISTS.items() if of is kind
+        }
     relation = pa.struct([("relation", pa.string()), ("probability", pa.float32())])
     types = {
         "headings": pa.list_(pa.string()),
         "relations": pa.list_(relation) if portable else pa.map_(pa.string(), pa.float32()),
         **dict.fromkeys(NUMBERS, pa.int64()),
         **dict.fromkeys(_SHARES, pa.float32()),
-        **{name: pa.list_(columns(_LISTS[name], portable=portable)) for name in names if name in _LISTS},
+        **lists,
     }
     return pa.struct([(name, types.get(name, pa.string())) for name in names])
 
@@ -137,7 +164,7 @@ SIZES = (
 )
 """The hub's classes for numbers of rows."""
 
-_DTYPES = {"int64": "int64", "float": "float32", "string": "string"}
+_DTYPES = {"int64": "int64", "float": "float32", "double": "float64", "string": "string"}
 
 
 def check_folder(folder: Path, *, force: bool = False) -> None:
@@ -149,9 +176,9 @@ def check_folder(folder: Path, *, force: bool = False) -> None:
 
 
 def write_dataset(
-    excerpts: Iterable[tuple[Document, Context | Chunk]],
+    excerpts: Iterable[tuple[Document, Excerpts]],
     folder: Path,
-    kind: type[Context] | type[Chunk],
+    kind: type[Excerpts],
     *,
     force: bool = False,
 ) -> None:
@@ -197,13 +224,13 @@ def write_dataset(
             if batch_bytes > BATCH_BYTES:
                 size, batch_bytes = size + write(), 0
         if not rows:
-            raise OutputError(f"{folder}: nothing to write: there is no {kind.__name__.lower()}")
+            raise OutputError(f"{folder}: nothing to write: there is no {NOUNS[kind]}")
         size += write() if batch else 0
     card = _card(kind, schema, rows=rows, size=size, languages=Counter(languages.values()), documents=len(languages))
     write_text(folder / CARD, card, force=force)
 
 
-def _with_pictures(document: Document, excerpt: Context | Chunk) -> dict[str, Any]:
+def _with_pictures(document: Document, excerpt: Excerpts) -> dict[str, Any]:
     plain = row(excerpt, portable=True)
     if isinstance(excerpt, Context):
         return {"picture": _picture(document.images[excerpt.image]), **plain}
@@ -237,7 +264,8 @@ def _feature(name: str, type_: pa.DataType) -> dict[str, Any]:
 
     if pa.types.is_list(type_):
         inner = _feature("", type_.value_type)
-        return {"name": name, "list": inner.get("struct", inner.get("dtype"))}
+        inner.pop("name")
+        return {"name": name, "list": inner.get("struct", inner.get("dtype", inner))}
     if pa.types.is_struct(type_):
         if [field.name for field in type_] == ["bytes", "path"]:
             return {"name": name, "dtype": "image"}
@@ -246,13 +274,13 @@ def _feature(name: str, type_: pa.DataType) -> dict[str, Any]:
 
 
 ABOUT = {
-    Context: "Pictures of documents, each with what the text says about it.",
-    Chunk: "Documents in chunks for retrieval, each with the pictures that belong to it.",
+    "context": "Pictures of documents, each with what the text says about it.",
+    "chunk": "Documents in chunks for retrieval, each with the pictures that belong to it.",
 }
 
 
 def _card(
-    kind: type[Context] | type[Chunk],
+    kind: type[Excerpts],
     schema: pa.Schema,
     *,
     rows: int,
@@ -273,7 +301,7 @@ def _card(
             "dataset_size": size,
         },
     }
-    name = kind.__name__.lower()
+    name = NOUNS[kind]
     numbers = ", ".join(f"{language} ({number:,})" for language, number in sorted(languages.items()))
     return f"""---
 {yaml.safe_dump(head, sort_keys=False, allow_unicode=True).rstrip()}
@@ -281,7 +309,7 @@ def _card(
 
 # Pictures and their text
 
-{ABOUT[kind]} {counted(rows, name)} of {counted(documents, "document")}; documents by language: {numbers or "none"}.
+{ABOUT[name]} {counted(rows, name)} of {counted(documents, "document")}; documents by language: {numbers or "none"}.
 
     from datasets import load_dataset
     rows = load_dataset("this folder", split="train")

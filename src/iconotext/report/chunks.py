@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from itertools import accumulate, pairwise
+from itertools import pairwise
+from typing import NamedTuple
 
-from iconotext.excerpts import CHUNK_WORDS, Chunk, ChunkImage
+from iconotext.errors import SettingError
+from iconotext.excerpts import CHUNK_WORDS, SHIPPED_TOKENIZER, Chunk, ChunkImage, Cut
 from iconotext.report.context import Excerpts, check_words, image_file
-from iconotext.report.flow import common_path
+from iconotext.report.flow import Span, common_path, count_words
+from iconotext.report.length import Ruler, stretches, tokens_ruler, within_limit, words_ruler
 from iconotext.types import Document, Image, LinkedDocument, Sentence
 
 BOTH = 0.5
@@ -16,53 +19,96 @@ BOTH = 0.5
 one image sum to one at most, so a bar of "more likely than not" would leave no second chunk."""
 
 
-def chunks(linked: LinkedDocument, words: int = CHUNK_WORDS) -> list[Chunk]:
-    """Divide the document into consecutive chunks.
+def chunks(
+    linked: LinkedDocument,
+    words: int | None = None,
+    *,
+    tokens: int | None = None,
+    tokenizer: str = SHIPPED_TOKENIZER,
+    once: bool = False,
+) -> list[Chunk]:
+    """Divide the document into consecutive chunks, none of them longer than the limit.
 
     A chunk is filled with sentences until the next one no longer fits, and ends at the best border in its second half:
     before a heading, else between two blocks, else between two sentences; after a heading only if there is no other.
+    A sentence that is longer than the limit is divided between words, and ``Chunk.cut`` says so.
 
     An image is in the chunk with the largest sum of its links' confidences; if it belongs to a second one (``BOTH``),
     it is in both, and both say so. An image without links is in the chunk where it stands. No image is left out.
 
     Args:
-        words: Maximum length of a chunk in words; a longer sentence is a chunk of its own.
+        words: Maximum length of a chunk in words; ``CHUNK_WORDS`` by default.
+        tokens: Maximum length in tokens, instead of words, with those that the tokeniser adds to every text.
+        tokenizer: What counts tokens; see ``features.tokenizer_files``.
+        once: Whether an image is in its best chunk only.
 
     Returns:
         At least one, unless the document has neither sentences nor images.
 
     Raises:
-        SettingError: ``words`` is below 1.
+        SettingError: ``words`` or ``tokens`` is too small, or both are given.
+        FeatureError: There is no such tokeniser.
     """
-    check_words(words)
+    ruler = chunk_ruler(words, tokens, tokenizer)
     document, excerpts = linked.document, Excerpts(linked)
-    starts = chunk_starts(document.sentences, excerpts.words, words)
-    if not starts:
-        starts = [0] if document.images else []
-    images: list[list[ChunkImage]] = [[] for _ in starts]
-    spans = list(pairwise([*starts, len(document.sentences)]))
+    parts = _parts(document, excerpts, ruler)
+    if not parts and document.images:
+        parts = [Part(0, -1, 0, 0)]
+    starts = [part.start for part in parts]
+    images: list[list[ChunkImage]] = [[] for _ in parts]
     for image in range(len(document.images)):
-        homes = _homes(linked, excerpts, image, starts)
+        homes = _homes(linked, excerpts, image, starts, once=once)
         for number in homes:
-            images[number].append(_image(document.images[image], excerpts, image, spans[number], number, homes))
-    return [_chunk(document, excerpts, number, span, tuple(images[number])) for number, span in enumerate(spans)]
+            images[number].append(_image(document.images[image], excerpts, image, starts, number, homes))
+    texts = [excerpts.text[part.start : part.end] for part in parts]
+    counts = [None] * len(parts) if tokens is None else ruler.lengths(texts)
+    return [
+        _chunk(document, excerpts, number, part, count, tuple(images[number]))
+        for number, (part, count) in enumerate(zip(parts, counts, strict=True))
+    ]
 
 
-def chunk_starts(sentences: Sequence[Sentence], lengths: Sequence[int], words: int) -> list[int]:
-    """Return the index of the first sentence of each chunk."""
-    before = [0, *accumulate(lengths)]
-    starts: list[int] = []
-    start = 0
-    # One pass: an optimal division by the cost of borders takes quadratic time in hostile files.
-    while start < len(sentences):
-        starts.append(start)
-        full = max(bisect_right(before, before[start] + words) - 1, start + 1)
-        if full >= len(sentences):
-            break
-        half = max(bisect_right(before, before[start] + words // 2), start + 1)
-        # Of equally good borders the last one: a chunk is as full as it can be.
-        start = min(range(min(half, full), full + 1), key=lambda i: (_cost(sentences[i - 1], sentences[i]), -i))
-    return starts
+def chunk_ruler(words: int | None, tokens: int | None, tokenizer: str) -> Ruler:
+    """Return what measures chunks; see ``chunks``."""
+    if words is not None and tokens is not None:
+        raise SettingError("words and tokens are two limits of a chunk: give one of them")
+    if tokens is not None:
+        return tokens_ruler(tokens, tokenizer)
+    if tokenizer != SHIPPED_TOKENIZER:
+        raise SettingError(
+            f"the tokenizer {tokenizer} has nothing to count: give tokens, the most that a chunk may have"
+        )
+    words = CHUNK_WORDS if words is None else words
+    check_words(words)
+    return words_ruler(words)
+
+
+class Part(NamedTuple):
+    """The text of a chunk: its first and last sentence, and its offsets in the text of the document."""
+
+    first: int
+    last: int
+    start: int
+    end: int
+
+
+def _parts(document: Document, excerpts: Excerpts, ruler: Ruler) -> list[Part]:
+    """Divide the text of a document into the texts of its chunks."""
+    pieces, lengths = within_limit(excerpts.text, excerpts.spans, ruler)
+
+    def cost(i: int) -> int:
+        before, after = pieces[i - 1][0], pieces[i][0]
+        return WITHIN if before == after else _cost(document.sentences[before], document.sentences[after])
+
+    starts = stretches(excerpts.text, [span for _, span in pieces], lengths, ruler, cost)
+    return [
+        Part(pieces[start][0], pieces[after - 1][0], pieces[start][1][0], pieces[after - 1][1][1])
+        for start, after in pairwise([*starts, len(pieces)])
+    ]
+
+
+WITHIN = 5
+"""The rank of a border within a sentence: the worst."""
 
 
 def _cost(before: Sentence, after: Sentence) -> int:
@@ -80,55 +126,78 @@ Home = tuple[str, float | None]
 """The reason why an image is in a chunk (``ChunkImage.by``), and the confidence."""
 
 
-def _homes(linked: LinkedDocument, excerpts: Excerpts, image: int, starts: Sequence[int]) -> dict[int, Home]:
-    """Return the numbers of an image's chunks, one or two, each with the reason."""
+def _homes(
+    linked: LinkedDocument, excerpts: Excerpts, image: int, starts: Sequence[int], *, once: bool
+) -> dict[int, Home]:
+    """Return the numbers of an image's chunks, one or two, each with the reason.
+
+    Args:
+        starts: Offsets of the chunks in the text. A sentence that is divided counts for the chunk where it begins.
+    """
     shares: dict[int, float] = {}
     for link in excerpts.links.get(image, ()):
-        number = bisect_right(starts, link.sentence) - 1
+        number = _at(starts, excerpts.spans[link.sentence][0])
         shares[number] = shares.get(number, 0.0) + link.confidence
     if shares:
         first, *others = sorted(shares, key=lambda number: (-shares[number], number))
-        second = [number for number in others[:1] if shares[number] >= BOTH * shares[first] > 0]
+        second = [number for number in others[:1] if not once and shares[number] >= BOTH * shares[first] > 0]
         return {number: ("links", min(shares[number], 1.0)) for number in [first, *second]}
     placed = linked.document.images[image]
     if placed.position is None:
         return {0: ("unknown", None)}
-    return {max(bisect_right(starts, _neighbour(linked.document, placed)) - 1, 0): ("place", None)}
+    if not excerpts.spans:
+        return {0: ("place", None)}
+    beside, after = _neighbour(linked.document, placed)
+    return {_at(starts, excerpts.spans[beside][0] if after else excerpts.spans[beside][1] - 1): ("place", None)}
 
 
-def _neighbour(document: Document, image: Image) -> int:
-    """Return the sentence before an image; the sentence after it, if the image begins that sentence's block."""
-    after = image.position or 0
+def _at(starts: Sequence[int], offset: int) -> int:
+    """Return the number of the chunk at an offset of the text."""
+    return max(bisect_right(starts, offset) - 1, 0)
+
+
+def _neighbour(document: Document, image: Image) -> tuple[int, bool]:
+    """Return the sentence before an image; or, with True, that after it, if the image begins that sentence's block."""
+    after = min(image.position or 0, len(document.sentences))
     blocks = [sentence.block for sentence in document.sentences[max(after - 1, 0) : after + 1]]
     begins = image.block is not None and after < len(document.sentences) and blocks[-1] == image.block != blocks[0]
-    return after if begins else max(after - 1, 0)
+    return (after, True) if begins else (max(after - 1, 0), False)
 
 
 def _chunk(
-    document: Document, excerpts: Excerpts, number: int, span: tuple[int, int], images: tuple[ChunkImage, ...]
+    document: Document, excerpts: Excerpts, number: int, part: Part, tokens: int | None, images: tuple[ChunkImage, ...]
 ) -> Chunk:
-    first, end = span
-    start, stop = (excerpts.spans[first][0], excerpts.spans[end - 1][1]) if first < end else (0, 0)
-    running = [excerpts.paths[i] for i in range(first, end) if not document.sentences[i].heading]
-    in_source = [place for place in excerpts.source[first:end] if place is not None]
+    own = range(part.first, part.last + 1)
+    running = [excerpts.paths[i] for i in own if not document.sentences[i].heading]
+    in_source = [place for place in excerpts.source[part.first : part.last + 1] if place is not None]
+    text = excerpts.text[part.start : part.end]
     return Chunk(
         document=document.id,
         chunk=number,
-        headings=common_path(running or excerpts.paths[first:end]),
-        first=first,
-        last=end - 1,
-        start=start,
-        end=stop,
+        headings=common_path(running or [excerpts.paths[i] for i in own]),
+        first=part.first,
+        last=part.last,
+        start=part.start,
+        end=part.end,
         source_start=in_source[0][0] if in_source else None,
         source_end=in_source[-1][1] if in_source else None,
-        words=sum(excerpts.words[first:end]),
-        text=excerpts.text[start:stop],
+        words=count_words(text),
+        text=text,
         images=images,
+        tokens=tokens,
+        cut=_cut(part, excerpts.spans),
     )
 
 
+def _cut(part: Part, spans: Sequence[Span]) -> Cut | None:
+    if part.last < part.first:
+        return None
+    at_start, at_end = spans[part.first][0] < part.start, part.end < spans[part.last][1]
+    return "both" if at_start and at_end else "start" if at_start else "end" if at_end else None
+
+
 def _image(
-    image: Image, excerpts: Excerpts, n: int, span: tuple[int, int], chunk: int, homes: Mapping[int, Home]
+    image: Image, excerpts: Excerpts, n: int, starts: Sequence[int], chunk: int, homes: Mapping[int, Home]
 ) -> ChunkImage:
     by, confidence = homes[chunk]
     return ChunkImage(
@@ -144,6 +213,6 @@ def _image(
         sentences=tuple(
             excerpts.quote(i, n)
             for i in sorted(link.sentence for link in excerpts.links.get(n, ()))
-            if span[0] <= i < span[1]
+            if _at(starts, excerpts.spans[i][0]) == chunk
         ),
     )

@@ -54,6 +54,11 @@ def count_words(text: str) -> int:
     return sum(1 for _ in _WORD.finditer(text))
 
 
+def counted_words(text: str) -> list[Span]:
+    """Return the offsets of the words that ``count_words`` counts."""
+    return [match.span() for match in _WORD.finditer(text)]
+
+
 def heading_paths(document: Document) -> list[tuple[str, ...]]:
     """Return for each sentence the headings above it, highest first; for a heading, including itself."""
     paths: list[tuple[str, ...]] = []

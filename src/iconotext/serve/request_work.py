@@ -17,13 +17,14 @@ from typing import NamedTuple
 from iconotext.check.rules import CheckSettings
 from iconotext.decide.settings import LinkSettings
 from iconotext.errors import DocumentError
-from iconotext.excerpts import Chunk, Context
+from iconotext.excerpts import Chunk, Context, SlimChunk
 from iconotext.linker import Linker
 from iconotext.place.pictures import ROWS
 from iconotext.place.settings import PlaceSettings
 from iconotext.plain_text import json_text
 from iconotext.read import Failure, ReadSettings, find_documents, read_files
 from iconotext.read.format import formats_in_words
+from iconotext.report.chunk_settings import ChunkSettings
 from iconotext.serve.sources import for_clients, without_hint
 from iconotext.serve.uploads import place_of
 from iconotext.serve.work import linker
@@ -69,11 +70,9 @@ def contexts(upload: Upload, words: int) -> Reply:
     return _excerpts(upload, lambda linked: contexts_of(linked, words))
 
 
-def chunks(upload: Upload, words: int) -> Reply:
+def chunks(upload: Upload, cutting: ChunkSettings) -> Reply:
     """The documents in chunks with their pictures, as ``iconotext chunks --json``."""
-    from iconotext.report.chunks import chunks as chunks_of
-
-    return _excerpts(upload, lambda linked: chunks_of(linked, words))
+    return _excerpts(upload, cutting.of)
 
 
 def checked(upload: Upload, checking: CheckSettings) -> Reply:
@@ -148,10 +147,10 @@ def _for_clients(read: Document | Failure) -> Document | Failure:
     return for_clients(read)
 
 
-def _excerpts(upload: Upload, excerpts_of: Callable[[LinkedDocument], Iterable[Context | Chunk]]) -> Reply:
+def _excerpts(upload: Upload, excerpts_of: Callable[[LinkedDocument], Iterable[Context | Chunk | SlimChunk]]) -> Reply:
     from iconotext.report.as_excerpts import json_array
 
-    def excerpts(results: Results) -> Iterator[Context | Chunk]:
+    def excerpts(results: Results) -> Iterator[Context | Chunk | SlimChunk]:
         for result in results:
             if isinstance(result, Failure):
                 raise result.error

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from fastapi import FastAPI
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 
-from iconotext.excerpts import Chunk, Context
+from iconotext.excerpts import Chunk, Context, SlimChunk
 from iconotext.place.output import PlacedOut
 from iconotext.report.as_json import FailedOut, LinkedOut
 from iconotext.serve import alt_text, collections, pages, search, stateless, study
@@ -121,7 +121,7 @@ CALLS = (
     Route("GET", "/metrics", stateless.metrics, "server", sends=["text/plain"]),
     Route("POST", "/v1/link", stateless.link, "programs", errors=_WORK, files=True, model=list[LinkedOut | FailedOut]),
     Route("POST", "/v1/context", stateless.context, "programs", errors=_WORK, files=True, model=list[Context]),
-    Route("POST", "/v1/chunks", stateless.chunks, "programs", errors=_WORK, files=True, model=list[Chunk]),
+    Route("POST", "/v1/chunks", stateless.chunks, "programs", errors=_WORK, files=True, model=list[Chunk | SlimChunk]),
     Route("POST", "/v1/place", stateless.place, "programs", errors=_WORK, files=True, model=PlacedOut),
     Route("POST", "/v1/check", stateless.check, "programs", errors=_WORK, files=True, model=stateless.CheckOut),
     Route("GET", "/v1/collections", collections.all_collections, "collections"),

@@ -21,12 +21,13 @@ from iconotext import __version__
 from iconotext.check.rules import CheckSettings, Finding
 from iconotext.decide.settings import OF_CONTEXTS, LinkSettings
 from iconotext.errors import IconotextError
-from iconotext.excerpts import CHUNK_WORDS, CONTEXT_WORDS
+from iconotext.excerpts import CONTEXT_WORDS
 from iconotext.extras import require
 from iconotext.place.settings import PlaceSettings
 from iconotext.read import ReadSettings
 from iconotext.recipe.toml import AnySettings, make_settings
 from iconotext.report.as_json import FailedOut
+from iconotext.report.chunk_settings import ChunkSettings
 from iconotext.serve import request_work
 from iconotext.serve.answers import Described
 from iconotext.serve.jobs import Jobs, TheJobs
@@ -44,6 +45,7 @@ READING = ("language", "min_side", "captions", "epub")
 machine, or are its limits."""
 
 LINKING = (*OF_CONTEXTS, "select", "explain")
+CUTTING = ("words", "tokens", "once", "full")  # a tokenizer may be a file of this machine
 CHECKING = tuple(CheckSettings.model_fields)
 
 
@@ -90,7 +92,7 @@ else:
     _excerpts = {ReadSettings: READING, LinkSettings: OF_CONTEXTS}
     LinkIn = _query("LinkIn", {ReadSettings: READING, LinkSettings: LINKING}, relations=_related)
     ContextIn = _query("ContextIn", _excerpts, relations=_related, words=(int, Field(CONTEXT_WORDS, ge=1, le=100_000)))
-    ChunksIn = _query("ChunksIn", _excerpts, relations=_related, words=(int, Field(CHUNK_WORDS, ge=1, le=100_000)))
+    ChunksIn = _query("ChunksIn", _excerpts | {ChunkSettings: CUTTING}, relations=_related)
     CheckIn = _query("CheckIn", {CheckSettings: CHECKING})
     _text = (
         str,
@@ -125,7 +127,7 @@ async def context(jobs: TheJobs, request: Request, options: Annotated[ContextIn,
 
 async def chunks(jobs: TheJobs, request: Request, options: Annotated[ChunksIn, Query()]) -> Response:
     """The documents in chunks, each picture with its sentences, as ``iconotext chunks --json`` gives them."""
-    return await _answer(jobs, request, options, request_work.chunks, _of(options, "words"))
+    return await _answer(jobs, request, options, request_work.chunks, _cutting(options))
 
 
 async def check(jobs: TheJobs, request: Request, options: Annotated[CheckIn, Query()]) -> Response:
@@ -142,6 +144,15 @@ async def place(jobs: TheJobs, request: Request, options: Annotated[PlaceIn, Que
 
 def _of(options: BaseModel, name: str) -> Any:
     return getattr(options, name)  # the type checker does not know the fields of a model that is made
+
+
+def _cutting(options: BaseModel) -> ChunkSettings:
+    settings = _settings(ChunkSettings, options)
+    try:
+        settings.check()
+    except IconotextError as error:
+        raise HTTPException(400, str(error)) from None
+    return settings
 
 
 def _settings(kind: type[AnySettings], options: BaseModel) -> AnySettings:
