@@ -141,7 +141,7 @@ COMMANDS = (
 SHOWN = {
     "link": "to output model evidence min-confidence explain relations root include exclude fetch",
     "context": "words output evidence relations root include exclude fetch json prompt model",
-    "chunks": "words tokens tokenizer once full output evidence relations root include exclude fetch json model quiet",
+    "chunks": "words tokens tokenizer once full output evidence include exclude json model",
     "place": "min-confidence most output json evidence root include exclude fetch model",
     "check": "rules skip far empty root include exclude json sarif baseline write-baseline",
     "alt-text draft": "captioner captioner-model allow-remote max-pictures replace write accept from yes json exclude",
