@@ -137,6 +137,18 @@ def test_a_folder_is_linked_alike_with_any_number_of_threads(tmp_path, picture, 
     assert written[1] == written[0]
 
 
+def test_a_document_of_too_many_pairs_costs_nothing_but_itself(monkeypatch):
+    monkeypatch.setattr("iconotext.run.MAX_PAIRS", 100)
+    good, *_ = collection(1)
+    sentences, images = len(good.sentences), len(good.images)
+    assert sentences * images <= 100
+    large = replace(good, id="large", sentences=good.sentences * (101 // (sentences * images) + 1))
+    failed, linked = Counting().linker().link_all([large, good])
+    assert isinstance(failed, Failure)
+    assert "more than 100: divide the document" in str(failed.error)
+    assert linked.document.id == good.id
+
+
 def test_a_document_that_fails_stops_nothing(tmp_path):
     counting = Counting()
     linker = counting.linker()

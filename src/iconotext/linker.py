@@ -132,7 +132,7 @@ class Linker:
         Raises:
             DocumentError: A file cannot be read.
             SettingError: The text is empty, or ``settings.parallel`` and a source is no document.
-            TypeError: Another kind of text or picture, or a string that is the name of a file instead of a text.
+            TypeError: Another kind of text or picture.
         """
         from iconotext.place.parallel import in_parallel
         from iconotext.place.pictures import documents_of, pictures_of

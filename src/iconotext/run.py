@@ -24,7 +24,7 @@ import numpy as np
 
 from iconotext.decide.choose import choose_links, with_relations
 from iconotext.decide.combine import caption_matches, places_by_evidence, silent_share, weigh
-from iconotext.errors import IconotextError
+from iconotext.errors import HostileDocumentError, IconotextError
 from iconotext.evidence.caption import PROBE, Reading, compared_text
 from iconotext.evidence.gather import (
     DocumentEvidence,
@@ -67,6 +67,10 @@ IMAGE_SIZE = 16
 
 MAX_BATCH_BYTES = 64 << 20
 """A batch also ends at this many bytes of images in memory, such as those that come from a table or a tar."""
+
+MAX_PAIRS = 8_000_000
+"""Largest number of pairs of a sentence and an image in a document. A pair takes up to 430 bytes while captions are
+compared, so a document takes at most 3.5 GB: a book of 16,000 sentences may have 500 images."""
 
 MAX_STORED = 1 << 24
 """Largest ``EncodedText.size`` that is stored of a document; larger evidence is computed again when it is linked."""
@@ -123,6 +127,8 @@ class LinkingRun:
             yield from apply(self._add_places, batch)
 
     def _encode_texts(self, documents: Sequence[Document]) -> list[EncodedText]:
+        for document in documents:
+            _check_pairs(document)
         text, evidence = self.encoder.text_backbone, self.settings.evidence
         is_read = ["picture" in evidence and not is_foreign(d, self.encoder.language) for d in documents]
         sentences = [[sentence.text for sentence in d.sentences] for d in documents]
@@ -229,6 +235,16 @@ class LinkingRun:
         matches, decoy_matches = caption_matches([gathered[number] for number in other]), caption_matches(evidence)
         stacked = dict(zip(other, map(np.stack, zip(matches, decoy_matches, strict=True)), strict=True))
         return [stacked.get(number) for number in range(len(gathered))]
+
+
+def _check_pairs(document: Document) -> None:
+    """Raise ``HostileDocumentError`` if a document has more than ``MAX_PAIRS`` pairs of a sentence and an image."""
+    sentences, images = len(document.sentences), len(sound_images(document))
+    if sentences * images > MAX_PAIRS:
+        raise HostileDocumentError(
+            f"{sentences:,} sentences and {images:,} pictures are {sentences * images:,} pairs to compare, more than "
+            f"{MAX_PAIRS:,}: divide the document, an EPUB into its chapters (the option epub)"
+        )
 
 
 def habits_of(

@@ -147,6 +147,9 @@ def test_the_key_goes_to_the_server_and_nowhere_else(server, made, monkeypatch, 
     files = list((tmp_path / "replies").iterdir())
     assert len(files) == 1
     assert not any(KEY in file.read_text() or KEY in file.name for file in files)
+    server.say = lambda asked, number: completion(f"A tram, {KEY}")
+    (said,) = replies(captioner, pictures(1, seed=9))
+    assert said.reason == "its reply quotes the key, so it is not used"
     assert KEY not in f"{error.value} {error.value.__cause__} {caplog.text} {captioner!r} {captioner.settings!r}"
 
 
@@ -380,7 +383,7 @@ def test_a_limit_of_tokens_is_not_passed(server, made, requests):
     assert captioner.tokens == 3_000
 
 
-@pytest.mark.parametrize("tokens", [None, 0, -5, True, "many"])
+@pytest.mark.parametrize("tokens", [None, 0, -5, True, "many", 10**4299])
 def test_a_limit_of_tokens_needs_a_server_that_counts(server, made, tokens):
     server.say = lambda asked, number: completion("A tram", tokens=tokens)
     assert made().ask(*messages(1)) == Reply("A tram", True, None)

@@ -6,9 +6,13 @@ import os
 import stat
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import pytest
 
+from iconotext.alt_text import writing
 from iconotext.alt_text.writing import digest, plan_change, unified_diff, write_change
 from iconotext.errors import OutputError
 from iconotext.read import ReadSettings
@@ -37,6 +41,31 @@ def test_the_difference_and_the_file(article):
     assert article.read_text() == TEXT.replace("![]", "![A barn]")
     assert stat.S_IMODE(article.stat().st_mode) == 0o640
     assert [each.name for each in article.parent.iterdir()] == ["a.md"]
+
+
+def test_of_two_writers_the_second_waits_and_sees_what_the_first_has_written(article, monkeypatch):
+    before_renaming, go_on = threading.Event(), threading.Event()
+    whole = writing.open_atomic
+
+    @contextmanager
+    def slow(*arguments, **options):
+        with whole(*arguments, **options) as stream:
+            yield stream
+            before_renaming.set()
+            assert go_on.wait(20)
+
+    first, second = plan(article), plan_change(article, {0: "A cow"}, SETTINGS, read=digest(article.read_bytes()))
+    with ThreadPoolExecutor(2) as threads:
+        monkeypatch.setattr(writing, "open_atomic", slow)
+        one = threads.submit(write_change, first)
+        assert before_renaming.wait(20)
+        two = threads.submit(write_change, second)
+        assert not two.done()
+        go_on.set()
+        one.result()
+        with pytest.raises(OutputError, match="changed since it was read"):
+            two.result()
+    assert article.read_text() == TEXT.replace("![]", "![A barn]")
 
 
 def test_a_file_that_changed_since_is_refused(article):

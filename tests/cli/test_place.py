@@ -44,6 +44,11 @@ def test_a_library(folder):
     assert [(each["alt"], each["sentence"]) for each in found["placed"]] == [("A sleeping cat", 1)]
 
 
+def test_what_comes_on_standard_input(folder):
+    assert "the name of a file: give the text itself" in run("place", "-", "docs", input="answer.md", status=1).stderr
+    assert "standard input: not UTF-8" in run("place", "-", "docs", input=b"\xff\xfe\x00", status=1).stderr
+
+
 def test_errors_are_one_line(folder):
     (folder / "empty.md").write_text("")
     for words, said in {

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from iconotext import Document, Image, Linker, LinkSettings, ReadSettings, Sentence, read
-from iconotext.errors import DocumentError, SettingError
+from iconotext.errors import DocumentError, OutputError, SettingError
 from iconotext.excerpts import Chunk
 from iconotext.place.output import markdown, placed, save
 from iconotext.place.parallel import PARALLEL, UNLIKE, aligned
@@ -161,11 +161,18 @@ def test_files_are_written(linker, original, tmp_path, name):
 
 
 def test_texts_are_never_names_of_files(linker):
-    with pytest.raises(TypeError, match="is the name of a file: give place the text itself"):
+    with pytest.raises(SettingError, match="the name of a file: give the text itself, or the file"):
         linker.place("answer.md", [])
     with pytest.raises(SettingError, match="the text is empty"):
         linker.place(" \n", [])
     assert text_document("One sentence. Another one.").source is None
+
+
+LINKED = (
+    '{"id": "a", "source": null, "title": null, "language": "en", "model": "m", "notes": [], "habit": null, "images": [], '
+    '"sentences": [{"text": "A.", "block": 0, "heading": false, "kind": "paragraph"}], "similarity": [[]], '
+    '"links": [{"sentence": 0, "image": 0, %s, "confidence": 1, "evidence": {}}]}'
+)
 
 
 @pytest.mark.parametrize(
@@ -176,6 +183,9 @@ def test_texts_are_never_names_of_files(linker):
         ("a.json", "[{}]", "neither a linked document nor a chunk nor a context"),
         ("a.json", '{"id": "a", "error": "broken"}', "a document that was not linked: broken"),
         ("a.xyz", "a", "nothing with pictures"),
+        ("a.json", LINKED % '"score": "high"', "links.0.score"),
+        ("a.json", LINKED % '"score": [1]', "links.0.score"),
+        ("a.json", (LINKED % '"score": 1').replace('"A."', "7"), "sentences.0.text"),
     ],
 )
 def test_files_without_pictures_are_refused(tmp_path, name, content, message):
@@ -184,7 +194,21 @@ def test_files_without_pictures_are_refused(tmp_path, name, content, message):
         pictures_of([tmp_path / name], lambda documents: iter(()))
 
 
-def test_with_a_root_json_names_no_files_elsewhere(linker, original, tmp_path):
+def test_pictures_that_an_interrupted_run_left_beside_its_file_are_no_hindrance(linker, picture, tmp_path):
+    data = picture("tram.png").read_bytes()
+    image = Image("tram.png", data, alt="A red tram on a street near the harbour", problem=None)
+    linked = linker.place(ANSWER, [image], BY_TEXTS)
+    assert linked.links
+    (tmp_path / "out-1.png").write_bytes(data)
+    save(linked, tmp_path / "out.md")
+    assert "out-1.png" in (tmp_path / "out.md").read_text()
+    (tmp_path / "other-1.png").write_bytes(b"of the user")
+    with pytest.raises(OutputError, match=r"other-1\.png exists already"):
+        save(linked, tmp_path / "other.md")
+
+
+@pytest.mark.parametrize("root", [True, False])
+def test_json_names_no_files_elsewhere(linker, original, tmp_path, root):
     (tmp_path / "inside").mkdir()
     rows = "\n".join(json.dumps(row(chunk)) for chunk in linker.link(original).chunks(10))
     (tmp_path / "inside" / "chunks.jsonl").write_text(rows, encoding="utf-8")
@@ -192,7 +216,9 @@ def test_with_a_root_json_names_no_files_elsewhere(linker, original, tmp_path):
     (tmp_path / "inside" / "link.png").symlink_to(tmp_path / "tram.png")
     for name in ("chunks.jsonl", "linked.json", "link.png", "."):
         images = pictures_of(
-            [tmp_path / "inside" / name], lambda documents: iter(()), ReadSettings(root=tmp_path / "inside")
+            [tmp_path / "inside" / name],
+            lambda documents: iter(()),
+            ReadSettings(root=tmp_path / "inside" if root else None),
         )
         assert {image.file for image in images} == {None}
         assert all("outside the folder inside/" in (image.problem or "") for image in images)

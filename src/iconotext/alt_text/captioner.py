@@ -48,6 +48,12 @@ FAILURES = 3
 REFUSED = (401, 403, 404, 405, 407)
 """Statuses that every picture would get."""
 
+SECRET = 12
+"""Length from which a key is a secret that no reply may have in it; shorter ones ("none") are words."""
+
+MOST_TOKENS = 10**9
+"""Largest number of tokens that a server may say one reply took."""
+
 QUOTED = 200
 """Characters of what a server says that a message quotes."""
 
@@ -330,6 +336,8 @@ class Captioner:
             reply = _parsed(parse_json(answer.body))
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise _Useless("it sent something that is no chat completion") from error
+        if len(self._key) >= SECRET and self._key in reply.text:
+            raise _Useless("its reply quotes the key, so it is not used")
         if reply.tokens is None and self.settings.max_tokens is not None:
             raise self._error("it does not say how many tokens it takes, so max_tokens=... cannot hold: leave it out")
         return reply
@@ -433,7 +441,7 @@ def _parsed(completion: Any) -> Reply:
     text = re.sub(r"<think>.*?(?:</think>|\Z)", "", text, flags=re.DOTALL)
     usage = completion.get("usage")
     tokens = usage.get("total_tokens") if isinstance(usage, dict) else None
-    counts = isinstance(tokens, int) and not isinstance(tokens, bool) and tokens > 0
+    counts = isinstance(tokens, int) and not isinstance(tokens, bool) and 0 < tokens <= MOST_TOKENS
     ended = choice.get("finish_reason")
     refused = bool(refusal) or ended == "content_filter"
     return Reply(text, ended != "length", tokens if counts else None, refused)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import os
 import re
 import struct
 import zipfile
@@ -22,6 +23,7 @@ from tempfile import TemporaryDirectory
 from typing import Literal
 
 from iconotext.errors import DocumentError, OutputError
+from iconotext.features.cache import cache_folder
 from iconotext.plain_text import counted, listed
 from iconotext.read import ReadSettings, read_flows, read_isolated
 from iconotext.read.archive import open_archive
@@ -29,7 +31,7 @@ from iconotext.read.blocks import Flow, FlowImage
 from iconotext.read.format import FORMATS, file_format
 from iconotext.read.office import WRITTEN_BY_WORD
 from iconotext.read.text_file import BYTE_ORDER_MARKS, text_encoding
-from iconotext.system.files import open_atomic
+from iconotext.system.files import locked, open_atomic
 
 WRITABLE = ("markdown", "html", "docx", "epub")
 """Names of the formats into which alternative texts are written."""
@@ -440,6 +442,9 @@ def _without_place(image: FlowImage) -> FlowImage:
     return replace(image, at=None)
 
 
+MAX_WAIT = 60
+"""Seconds to wait for another process that writes into the same document."""
+
 LONG_LINE = 2_000
 """Diffs split longer lines at tags, since Word writes a document as one line."""
 
@@ -499,17 +504,21 @@ def plan_change(
 
 
 def write_change(change: Change) -> None:
-    """Replace the file atomically; its permissions stay.
+    """Replace the file atomically; its permissions stay. Other processes of iconotext write before or after.
 
     Raises:
         OutputError: It has changed or moved meanwhile, or cannot be written.
     """
     if change.path.resolve() != change.file:
         raise OutputError(f"cannot write {change.path}: a symbolic link leads elsewhere by now; make the drafts again")
-    with open_atomic(change.file, force=True) as stream:
+    lock = cache_folder() / "locks" / f"{digest(os.fsencode(change.file))}.lock"  # not beside the user's document
+    with (
+        locked(lock, f"{change.path} is being written by another process", wait=MAX_WAIT),
+        open_atomic(change.file, force=True) as stream,
+    ):
         stream.write(change.inserted.data)
         stream.flush()
-        # Checked as late as possible: what somebody writes between this line and the renaming is lost.
+        # Checked as late as possible: what another program writes between this line and the renaming is lost.
         if change.path.resolve() != change.file or change.file.read_bytes() != change.before:
             raise OutputError(f"cannot write {change.path}: it has changed since it was read; make the drafts again")
 

@@ -288,7 +288,7 @@ def _loaded_plugin(name: str) -> Any:
                 plugin(*arguments, **options)
 
         return _made(name, run)
-    except Exception as error:  # code of others, which may fail in any way
+    except (Exception, SystemExit) as error:  # code of others, which may fail in any way
         say_broken(point, f"{type(error).__name__}: {error}")
         return None
 

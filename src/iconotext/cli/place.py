@@ -12,6 +12,7 @@ import typer
 from iconotext.cli.common import PRINT_OR_WRITE, check_unused, known_errors
 from iconotext.cli.options import Download, Fields, Force, Json, Model, Quiet, Reading, argument, settings_options
 from iconotext.cli.output import as_typed, complain, print_table, say, say_json
+from iconotext.errors import DocumentError
 from iconotext.linker import Linker
 from iconotext.place.settings import PlaceSettings
 from iconotext.plain_text import readable, shortened
@@ -69,7 +70,7 @@ def place(
         if output is not None:
             check_unused({"--json": json}, PRINT_OR_WRITE)
             check_overwrite(output, force)
-        document = text_document(sys.stdin.read() if text == "-" else Path(text), reading)
+        document = text_document(_from_stdin() if text == "-" else Path(text), reading)
         sources = _sources(document, pictures)
         linked = Linker.load(model, download=download).place(document, sources, placing, reading)
         for note in [] if quiet else linked.notes:
@@ -88,6 +89,13 @@ def place(
             print_table(_table(result))
             for image in result.left_out:
                 say(f"Left out: {image.picture}: {as_typed(image.why)}", err=True)
+
+
+def _from_stdin() -> str:
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DocumentError("standard input: not UTF-8; save it as a file, which may have another encoding") from error
 
 
 def _sources(text: Document, paths: list[Path]) -> list[Given]:

@@ -270,7 +270,8 @@ def _with_files(linked: LinkedDocument, path: Path, *, force: bool) -> LinkedDoc
         if isinstance(data, bytes):
             row = image_format(data[:4096])
             file = path.with_name(f"{path.stem}-{link.image + 1}{row.suffixes[0] if row else ''}")
-            write_bytes(file, data, force=force)
+            if not (file.is_file() and file.read_bytes() == data):  # left by a run that did not end
+                write_bytes(file, data, force=force)
             images[link.image] = replace(images[link.image], file=file)
     return replace(linked, document=replace(linked.document, images=tuple(images)))
 

@@ -267,7 +267,7 @@ def _linked_document(row: LinkedOut, folder: Path, settings: ReadSettings) -> Li
     origin = Path(row.source) if row.source and "://" not in row.source else folder / row.id
     if not origin.is_absolute() and not origin.parent.is_dir():
         origin = folder / origin
-    within = settings.root or origin.parent
+    within = settings.root or folder  # a stranger's JSON may name any document of this machine
     images = tuple(_image(image, origin, within, settings) for image in row.images)
     sentences = tuple(Sentence(s.text, s.block, s.kind, level=s.level) for s in row.sentences)
     similarity = np.array(row.similarity, np.float32).reshape(len(sentences), len(images))
@@ -295,7 +295,7 @@ def _with_file(row: Row, folder: Path, settings: ReadSettings) -> Row:
         return row
     file = Path(row.file) if Path(row.file).is_file() else folder / row.file
     try:
-        if inside(file, settings.root or file.parent, settings) is None:
+        if inside(file, settings.root or folder, settings) is None:
             raise ImageError(f"{row.file}: no such file")
     except ImageError as error:
         return replace(row, file=None, problem=str(error))

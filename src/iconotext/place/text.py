@@ -34,9 +34,9 @@ def text_document(text: str | Path | Document, reading: ReadSettings | None = No
 
     Raises:
         DocumentError: The file cannot be read.
-        SettingError: The text is empty.
-        TypeError: It is something else, or a string that is the name of a file, since an answer of a language model
-            must not choose a file.
+        SettingError: The text is empty, or is the name of a file, since an answer of a language model must not choose a
+            file.
+        TypeError: It is something else.
     """
     if isinstance(text, Document):
         return text
@@ -47,7 +47,7 @@ def text_document(text: str | Path | Document, reading: ReadSettings | None = No
     if not text.strip():
         raise SettingError("the text is empty, so no picture can be placed in it")
     if len(text.split()) == 1 and suffix_format(Path(text)) is not None:
-        raise TypeError(f"{text[:60]!r} is the name of a file: give place the text itself, or Path({text[:60]!r})")
+        raise SettingError(f"the text is {text.strip()[:60]!r}, the name of a file: give the text itself, or the file")
     with TemporaryDirectory(prefix="iconotext-") as folder:
         file = Path(folder) / f"{TEXT}.md"
         file.write_text(text, encoding="utf-8", errors="replace", newline="")

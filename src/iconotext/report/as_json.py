@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from iconotext.plain_text import encodable, json_list, json_text
 from iconotext.types import Kind, LinkedDocument
@@ -21,11 +21,11 @@ def plain_number(value: float) -> float | None:
     return float(f"{value:.6g}") if math.isfinite(value) else None
 
 
-Number = Annotated[float | None, BeforeValidator(plain_number)]
+Number = Annotated[float | None, AfterValidator(lambda value: None if value is None else plain_number(value))]
 """A number with six significant digits, to keep files small; None if it is not finite, since JSON has no such
 numbers."""
 
-Text = Annotated[str, BeforeValidator(encodable)]
+Text = Annotated[str, BeforeValidator(lambda text: encodable(text) if isinstance(text, str) else text)]
 
 
 class _Part(BaseModel):

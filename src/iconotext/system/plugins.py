@@ -13,6 +13,8 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Protocol, TypeVar
 
+from iconotext.plain_text import readable
+
 
 class Row(Protocol):
     """A row of a table that others may add to."""
@@ -47,7 +49,7 @@ def plugins(group: str, kind: type[T], taken: tuple[str, ...]) -> tuple[T, ...]:
     for point in sorted(entry_points(group=group), key=lambda point: point.name):
         try:
             entry = point.load()
-        except Exception as error:  # code of others, which may fail in any way
+        except (Exception, SystemExit) as error:  # code of others, which may fail in any way
             reason = f"{type(error).__name__}: {error}"
         else:
             reason = _refusal(entry, kind, {*taken, *(row.name for row in loaded)})
@@ -61,11 +63,13 @@ def plugins(group: str, kind: type[T], taken: tuple[str, ...]) -> tuple[T, ...]:
 def _refusal(entry: Any, kind: type[Row], taken: set[str]) -> str:
     if not isinstance(entry, kind):
         return f"its entry is of type {type(entry).__name__}, not {kind.__name__}"
+    if not isinstance(entry.name, str):
+        return f"its name is of type {type(entry.name).__name__}, not str"
     return f"the name {entry.name} is taken" if entry.name in taken else ""
 
 
 def say_broken(point: EntryPoint, reason: str) -> None:
     """Print a line on stderr about an entry that cannot be used."""
     package = point.dist.name if point.dist else "an unknown package"
-    reason = " ".join(reason.split())
+    reason = readable(" ".join(reason.split()))
     print(f"iconotext: {point.name} of {package} ({point.group}) is left out: {reason}", file=sys.stderr)
