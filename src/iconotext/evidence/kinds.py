@@ -126,7 +126,7 @@ EVIDENCE_KINDS = (
     ),
     EvidenceKind(
         name="reference",
-        summary="the text points at the picture: Figure 3, a link to it, the photo below",
+        summary="the text points at the picture: Figure 3, a link to it, the photo below, a name beside it in a table",
         function="iconotext.evidence.reference:reference_evidence",
         default=True,
     ),
