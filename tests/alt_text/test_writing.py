@@ -16,6 +16,7 @@ from iconotext.alt_text import writing
 from iconotext.alt_text.writing import digest, plan_change, unified_diff, write_change
 from iconotext.errors import OutputError
 from iconotext.read import ReadSettings
+from iconotext.system.files import open_atomic
 
 SETTINGS = ReadSettings()
 TEXT = "# A\n\nSome words.\n\n![](a.png)\n\nThe end.\n"
@@ -45,7 +46,7 @@ def test_the_difference_and_the_file(article):
 
 def test_of_two_writers_the_second_waits_and_sees_what_the_first_has_written(article, monkeypatch):
     before_renaming, go_on = threading.Event(), threading.Event()
-    whole = writing.open_atomic
+    whole = open_atomic
 
     @contextmanager
     def slow(*arguments, **options):
