@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from iconotext import ReadSettings, read_all
-from iconotext.errors import SettingError
+from iconotext import ReadSettings, read, read_all
+from iconotext.errors import DocumentError, SettingError
 from iconotext.read import find_documents
-from iconotext.read.find import EXCLUDED, OWN_PAGE, TEMPLATE
+from iconotext.read.find import EXCLUDED, OWN_PAGE, TEMPLATE, unread_lines
 
 
 @pytest.fixture
@@ -101,3 +101,17 @@ def test_a_folder_that_cannot_be_listed_is_a_problem(site, monkeypatch):
     monkeypatch.setattr(os, "scandir", refuse)
     last = list(read_all([folder]))[-1]
     assert str(folder / "b") in str(last.error)
+
+
+def test_templates_with_pictures_are_named(site):
+    folder = site("a.md", "b.txt")
+    (folder / "page.njk").write_text('{% for p in all %}<img src="{{ p }}">{% endfor %} ![A fox](fox.png)')
+    (folder / "layout.njk").write_text("{{ content }}")
+    skipped: Counter[str] = Counter()
+    assert found(folder, skipped) == ["a.md"]
+    assert list(unread_lines(skipped)) == [
+        "Not read: 1 .txt, 1 .njk",
+        "The templates among these hold 2 pictures: link the pages that are made of them",
+    ]
+    with pytest.raises(DocumentError, match=r"page\.njk: a template; give the pages that are made of it"):
+        read(folder / "page.njk")

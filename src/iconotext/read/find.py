@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from iconotext.errors import DocumentError, SettingError
 from iconotext.plain_text import counted
-from iconotext.read.format import formats_by_suffix, formats_in_words, lacks_extra, suffix_format
+from iconotext.read.format import TEMPLATES, formats_by_suffix, formats_in_words, lacks_extra, suffix_format
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -36,15 +36,20 @@ BUILT = {
 """Folder to marker files: if one of these is beside it, a site generator fills the folder with repeated texts."""
 
 OWN_PAGE, TEMPLATE, EXCLUDED = "iconotext page", "HTML template", "excluded file"
+REASONS = frozenset((OWN_PAGE, TEMPLATE, EXCLUDED))
 """Reasons for skipping a file, besides its suffix."""
 
 TEXTS = frozenset(".doc .djvu .eml .fb2 .mobi .odp .pages .ppt .textile .txt".split())
 """Suffixes of text files that users may expect to be read; others (pictures, scripts, styles) are not documents."""
 
+PICTURES = "pictures in templates"
+"""The key under which ``skipped`` counts the pictures of templates that were not read."""
+
 KINDS = 8  # maximum number of kinds of files, or folders, that a message names
 _HEAD = 64 * 2**10  # bytes at the beginning of an HTML file that are read to find out whether it is a document
 
 _MARK = b'<meta name="generator" content="iconotext">'
+_PICTURE = re.compile(rb"!\[[^\]\n]{0,1000}\]\(|<(?:img|Image)\b")
 _CODE = re.compile(rb"(\{[{%#]|[%}#]\}|<(?:script|style)\b|</(?:script|style))", re.IGNORECASE)
 
 
@@ -66,7 +71,8 @@ def find_documents(
         settings: ``include`` and ``exclude`` are used.
         suffixes: Suffixes of files in folders, in lower case; default: those of documents.
         skipped: Counts skipped files in folders, by suffix or as ``OWN_PAGE``, ``TEMPLATE`` or ``EXCLUDED``, and
-            skipped folders, by name with ``/`` at the end. Each is also logged (level INFO).
+            skipped folders, by name with ``/`` at the end; each is also logged (level INFO). And pictures in skipped
+            templates, as ``PICTURES``.
 
     Raises:
         SettingError: ``include`` or ``exclude`` has an invalid pattern.
@@ -97,7 +103,8 @@ def no_documents(
     if filters and (skipped[EXCLUDED] or (settings.exclude and folders)):
         left_out = " and ".join(f"{name}=..." for name in filters)
         return DocumentError(f"no documents in {names} but those that {left_out} leaves out")
-    kinds = Counter({kind or "without suffix": n for kind, n in skipped.items() if not kind.endswith("/")})
+    counts = {kind: n for kind, n in skipped.items() if not kind.endswith("/") and kind != PICTURES}
+    kinds = Counter({kind or "without suffix": n for kind, n in counts.items()})
     parts = ", ".join(f"{number:,} {kind}" for kind, number in kinds.most_common(KINDS))
     parts += f" and {len(kinds) - KINDS:,} other kinds" if len(kinds) > KINDS else ""
     total = kinds.total()
@@ -117,14 +124,21 @@ def unread_lines(skipped: Counter[str], *, every: bool = False) -> Iterator[str]
     """
     names = []
     for kind, number in skipped.most_common():
+        if kind == PICTURES:
+            continue
         if kind.endswith("/"):
             if every or not kind.startswith("."):
                 names.append(kind)
-        elif every or kind in TEXTS or kind in formats_by_suffix() or kind in (EXCLUDED, OWN_PAGE, TEMPLATE):
+        elif (
+            every or kind in TEXTS | TEMPLATES or kind in formats_by_suffix() or kind in (EXCLUDED, OWN_PAGE, TEMPLATE)
+        ):
             plural = "s" if number > 1 and " " in kind else ""  # of a reason in words, not of a suffix
             names.append(f"{number:,} {kind or 'without suffix'}{plural}")
     if names:
         yield f"Not read: {', '.join(names)}"
+    if skipped[PICTURES]:
+        pictures = counted(skipped[PICTURES], "picture")
+        yield f"The templates among these hold {pictures}: link the pages that are made of them"
     if any(map(lacks_extra, skipped)):
         yield 'Some of these are read after: pip install "iconotext[formats]"'
 
@@ -146,6 +160,10 @@ def _in_folder(
     unlisted: list[Path] = []
 
     def skip(path: Path, reason: str) -> None:
+        if reason in TEMPLATES or reason == TEMPLATE:
+            pictures = _pictures_in(path)
+            skipped.update({PICTURES: pictures} if pictures else {})
+            reason = reason if pictures or reason == TEMPLATE else f"{reason} without pictures"
         skipped[reason] += 1
         logger.info("%s: not read (%s)", path, reason)
 
@@ -199,6 +217,17 @@ def _kind_of_page(path: Path) -> str | None:
     if _MARK in head:
         return OWN_PAGE
     return TEMPLATE if _more_tags_than_text(head) else None
+
+
+def _pictures_in(path: Path) -> int:
+    """Return the number of pictures at the beginning of a template; 0 if it cannot be read."""
+    if not path.is_file():  # a pipe would block
+        return 0
+    try:
+        with path.open("rb") as file:
+            return len(_PICTURE.findall(file.read(_HEAD)))
+    except OSError:
+        return 0
 
 
 def _more_tags_than_text(html: bytes) -> bool:

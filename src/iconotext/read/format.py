@@ -197,6 +197,12 @@ FORMATS = (
 )
 """The formats that iconotext reads itself; of those whose first bytes match, the first one counts."""
 
+TEMPLATES = frozenset(
+    ".astro .ejs .erb .haml .handlebars .hbs .j2 .jinja .jinja2 .liquid .mustache .njk .pug .svelte .twig .vue "
+    ".webc".split()
+)
+"""Suffixes of templates, from which programs make pages; they are named where they hold pictures."""
+
 EXAMPLES = "Markdown, HTML, DOCX, EPUB, PDF"
 """The most common formats, for help texts."""
 
@@ -261,6 +267,8 @@ def file_format(path: Path, settings: ReadSettings) -> tuple[str, int]:
         (row for row in all_formats().values() if row.head and row.head.match(head)), None
     )
     if row is None:
+        if path.suffix.lower() in TEMPLATES:
+            raise UnknownFormatError(f"{path}: a template; give the pages that are made of it")
         suffixes = " ".join(formats_by_suffix())
         raise UnknownFormatError(f"{path}: not a format iconotext reads; give {formats_in_words()} ({suffixes})")
     return row.name, status.st_size
