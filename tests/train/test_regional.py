@@ -29,6 +29,7 @@ from tests.support.training import (
     THINGS,
     Stop,
     StopAt,
+    edited,
     features_of,
     metrics_of,
     regional_recipe,
@@ -37,12 +38,25 @@ from tests.support.training import (
 )
 
 
+def shuffled(rows):
+    """Put the words of each sentence in any order, so that it is the word that counts and not its place."""
+    rng = np.random.default_rng(9)
+    for row in rows:
+        row["sentences"] = [" ".join(rng.permutation(sentence.split())) for sentence in row["sentences"]]
+
+
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     """The folder with corpus, regions and model."""
     folder = tmp_path_factory.mktemp("regional")
-    corpus = write_regional(folder, 120)
-    recipe = regional_recipe(folder, training={"epochs": 12, "learning_rate": 0.02, "batch": 16})
+    corpus = edited(write_regional(folder, 120), shuffled)
+    recipe = regional_recipe(
+        folder,
+        objective={"intra_document": 1.0},
+        text={"dropout": 0.0},
+        image={"dropout": 0.0},
+        training={"epochs": 12, "learning_rate": 0.01},
+    )
     train(recipe, [corpus], folder / "model", prepared=folder / "prepared")
     return folder
 
@@ -55,7 +69,7 @@ def counts_of(prepared: Prepared) -> NDArray[np.int64]:
 @pytest.mark.training
 def test_it_learns(trained):
     metrics = metrics_of(trained / "model")
-    assert metrics["test"]["auc"] > 0.9
+    assert metrics["test"]["auc"] > 0.85  # chance is .5; of eleven seeds the worst reached .95
 
 
 def test_regions_are_prepared_as_they_are(trained):
@@ -98,7 +112,7 @@ def test_what_carries_a_link_is_the_region_that_shows_it(trained):
     settings = LinkSettings(evidence=("picture",), cache=False, explain=True, select="best")
     linker = Linker.load(str(trained / "model"), settings)
     prepared = open_prepared(trained / "prepared")
-    carried = []
+    regions, words = [], []
     test = set(prepared.documents("test").tolist())
     for number, document in enumerate(read_corpus(trained / "corpus.jsonl")):
         if number not in test:
@@ -112,11 +126,13 @@ def test_what_carries_a_link_is_the_region_that_shows_it(trained):
             if len(weights) == 1:
                 assert weights == [0.0]  # nothing at all is no picture
             elif (link.sentence, link.image) in document.links:
-                carried.append(concepts[int(np.argmax(weights))] < THINGS)
+                regions.append(concepts[int(np.argmax(weights))] < THINGS)
                 begin, end, _ = max(link.explanation.words, key=lambda word: word[2])
-                carried.append(document.sentences[link.sentence].text[begin:end].startswith("thing"))
-    assert len(carried) > 20
-    assert np.mean(carried) > 0.8
+                words.append(document.sentences[link.sentence].text[begin:end].startswith("thing"))
+    assert len(regions) > 20
+    # By chance .37 of the regions and a quarter of the words; of eleven seeds the worst had .97 and .79.
+    assert np.mean(regions) > 0.75
+    assert np.mean(words) > 0.55
 
 
 def test_of_many_regions_the_surest_are_read(trained, tmp_path):
@@ -168,7 +184,7 @@ def test_a_file_whose_every_region_is_background_is_refused(tmp_path):
 @pytest.mark.training
 def test_the_shares_of_concepts_are_told(trained):
     shares = metrics_of(trained / "model")["concepts"]
-    assert shares == {"regions": 1.0, "words": 0.25}  # "here is a thing3": the last word names one
+    assert shares == {"regions": 1.0, "words": 0.25}  # "is thing3 here a": one word names a thing
     said = "100 % of the regions have a concept; 25 % of the words of the sentences are words of a concept's name"
     assert said in (trained / "model" / "README.md").read_text()
     assert any(said in line for line in model_summary(trained / "model"))

@@ -91,6 +91,16 @@ def test_a_finished_model_is_left_alone_and_another_recipe_refused(corpus, train
         train(small_recipe(seed=2, training={"epochs": 4}), [corpus], tmp_path / "model")
 
 
+def learning_recipe(**tables):
+    """A recipe with which much is learned in a few epochs."""
+    return small_recipe(
+        dim=32,
+        text={"dropout": 0.0, "word_dim": 16},
+        image={"dropout": 0.0},
+        **{"training": {"epochs": 10, "learning_rate": 0.01, "schedule": "constant", "batch": 16}} | tables,
+    )
+
+
 @pytest.mark.training
 @pytest.mark.parametrize(
     ("similarity", "objective"),
@@ -98,21 +108,16 @@ def test_a_finished_model_is_left_alone_and_another_recipe_refused(corpus, train
 )
 def test_loss_falls_and_links_are_found(large, tmp_path, monkeypatch, similarity, objective):
     monkeypatch.setattr("iconotext.train.validate.SINGLE_PAIRS", 400)
-    recipe = small_recipe(
-        dim=32,
-        similarity=SIMILARITIES[similarity],
-        objective=OBJECTIVES[objective],
-        text={"dropout": 0.0, "word_dim": 16},
-        image={"dropout": 0.0},
-        training={"epochs": 10, "learning_rate": 0.01, "schedule": "constant", "batch": 16},
-    )
-    folder = train(recipe, [large], tmp_path / "model", prepared=large.parent / "prepared")
+    # A pair that is drawn is right half the time where a document has one image, and else too seldom to learn much.
+    corpus = write_synthetic(tmp_path / "one", 200, shown=1) if similarity == "single-pair" else large
+    recipe = learning_recipe(similarity=SIMILARITIES[similarity], objective=OBJECTIVES[objective])
+    folder = train(recipe, [corpus], tmp_path / "model", prepared=corpus.parent / "prepared")
     rows = log_of(folder)
     first = recipe.objective.mean_epochs  # before, the loss was that of the mean
     assert len(rows) == 10
     assert float(rows[-1]["train_loss"]) < float(rows[first]["train_loss"])
     assert min(float(row["validation_loss"]) for row in rows[1:]) < float(rows[0]["validation_loss"])
-    assert metrics_of(folder)["test"]["auc"] > 0.6
+    assert metrics_of(folder)["test"]["auc"] > 0.7  # chance is .5; of seven seeds and more the worst reached .86
     model = load_model(folder).model
     moved = "learn_scale" in OBJECTIVES[objective]
     assert (float(model.log_scale.exp()) != pytest.approx(recipe.objective.scale, abs=1e-4)) == moved
@@ -341,14 +346,7 @@ def test_the_place_of_images_teaches_what_they_show(tmp_path):
     corpus = edited(write_synthetic(tmp_path / "corpus", 120), laid_out)
     # Documents are never compared with each other: all there is to learn from is the layout of each.
     objective = {"cross_document": 0, "posterior": 1, "scale": 10}
-    recipe = small_recipe(
-        dim=32,
-        objective=objective,
-        text={"dropout": 0.0, "word_dim": 16},
-        image={"dropout": 0.0},
-        training={"epochs": 10, "learning_rate": 0.01, "schedule": "constant", "batch": 16},
-    )
-    folder = train(recipe, [corpus], tmp_path / "model", prepared=tmp_path / "prepared")
+    folder = train(learning_recipe(objective=objective), [corpus], tmp_path / "model", prepared=tmp_path / "prepared")
     assert open_prepared(tmp_path / "prepared").posterior_of(0).shape == (4, 3)
     metrics = metrics_of(folder)
     assert metrics["test"]["auc"] > 0.8
@@ -375,11 +373,10 @@ def test_best_epochs_are_averaged():
 
 @pytest.mark.training
 def test_bf16_trains_as_well(large, tmp_path, capfd):
-    recipe = small_recipe(
-        dim=32, training={"precision": "bf16", "epochs": 10, "batch": 16}, objective={"mean_epochs": 2}
-    )
+    training = {"precision": "bf16", "epochs": 6, "schedule": "constant", "batch": 16}
+    recipe = learning_recipe(training=training, objective={"mean_epochs": 2})
     folder = train(recipe, [large], tmp_path / "model", prepared=large.parent / "prepared")
-    assert metrics_of(folder)["test"]["auc"] > 0.7  # processors round such products in different ways: .74 to .77
+    assert metrics_of(folder)["test"]["auc"] > 0.7  # chance is .5; of ten seeds the worst reached .86
     assert {weight.dtype for weight in load_model(folder).model.state_dict().values()} == {torch.float32}
     assert capfd.readouterr().err == ""
 

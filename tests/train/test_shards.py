@@ -323,7 +323,7 @@ def test_two_processes_train_as_in_memory_and_look_for_another_port_where_theirs
     train(recipe, [corpus], tmp_path / "memory", watcher=watcher)
     assert watcher.epochs == [1, 2]
     assert watcher.seen == [(e, s) for e in (1, 2) for s in (1, 2, 3)]
-    assert metrics_of(tmp_path / "memory")["test"]["auc"] > 0.5
+    assert len({row["validation_loss"] for row in log_of(tmp_path / "memory")}) == 2  # each epoch has changed the model
     assert capfd.readouterr().err == ""
     assert "MASTER_PORT" not in os.environ  # the next run looks for a port of its own
     free = lightning.find_free_network_port
