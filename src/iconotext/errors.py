@@ -4,9 +4,10 @@ A message says what is wrong, where, and what to do about it, in one line.
 """
 
 
-def one_line(error: Exception) -> str:
-    """Return the message of an error in one line; the kind of the error if it has no message."""
-    return " ".join(str(error).split()) or type(error).__name__
+def one_line(error: BaseException, *, kind: bool = False) -> str:
+    """Return the message of an error in one line; with ``kind``, or without a message, the kind of the error."""
+    message, name = " ".join(str(error).split()), type(error).__name__
+    return f"{name}: {message}" if kind and message else message or name
 
 
 class IconotextError(Exception):
@@ -27,6 +28,10 @@ class UnknownFormatError(DocumentError):
 
 class HostileDocumentError(DocumentError):
     """A document passes a limit on size, nesting or unpacking."""
+
+
+class RuleError(DocumentError):
+    """A rule of the check failed at a document, to which the other rules were applied."""
 
 
 class ImageError(IconotextError):

@@ -12,7 +12,6 @@ import pytest
 from iconotext.check.audit import check
 from iconotext.check.page import read_page
 from iconotext.check.rules import CheckSettings
-from iconotext.errors import SettingError
 from iconotext.read import ReadSettings
 from tests.support.docx import Making, run
 
@@ -214,18 +213,6 @@ def test_rules_and_groups_are_chosen(found):
         CheckSettings(rules=("figure-odrer",))
     names = [rule.name for rule in CheckSettings(rules=("figure", "file-large"), skip=("figure-far",)).chosen]
     assert names == ["figure-unmentioned", "figure-order", "figure-number", "file-large"]
-
-
-def test_a_rule_of_another_package_that_fails_is_named(found, monkeypatch):
-    from iconotext.check import rules
-
-    def fail(picture, page, settings):
-        raise ZeroDivisionError
-
-    broken = rules.Rule("own-broken", "error", "Fails.", fail)
-    monkeypatch.setattr(rules, "plugins", lambda *_: (broken,))
-    with pytest.raises(SettingError, match="the rule own-broken failed: ZeroDivisionError"):
-        found("![x](a.png)")
 
 
 def test_a_rule_of_another_package_is_in_the_report_and_in_its_group(tmp_path, install_package):

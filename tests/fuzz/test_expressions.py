@@ -15,7 +15,7 @@ from tests.fuzz.expressions import attacks, expressions
 from tests.fuzz.steps import Steps, growth
 
 SOURCE = Path(iconotext.__file__).parent
-FOLDERS = ("read", "evidence", "decide", "report")
+FOLDERS = ("read", "evidence", "decide", "report", "check", "alt_text", "place")
 """What meets documents of strangers."""
 EXCEPTIONS = {"evidence/labels.py": ("_ELSEWHERE_BEFORE", "is looked for in 100 characters")}
 """Expressions that may take longer: module, name, reason."""

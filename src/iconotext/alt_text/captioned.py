@@ -13,8 +13,10 @@ from iconotext.alt_text.captioner import Captioner, NoReply, Reply
 from iconotext.alt_text.drafts import Draft, is_without_alt, present_texts
 from iconotext.alt_text.prompt import CANNOT_TELL, Prompt, prompts
 from iconotext.check.alt_texts import IMAGE_OF
-from iconotext.check.page import Page, Picture, Place
-from iconotext.check.rules import CheckSettings, broken_rules
+from iconotext.check.page import Page, Picture
+from iconotext.check.places import Place
+from iconotext.check.rules import CheckSettings, apply_rules
+from iconotext.errors import RuleError
 from iconotext.excerpts import Quote
 from iconotext.plain_text import readable
 from iconotext.types import Image, LinkedDocument
@@ -184,7 +186,10 @@ def _page(images: Sequence[Image], texts: Mapping[int, str], beside: tuple[str, 
 def _broken(page: Page, rules: tuple[str, ...]) -> dict[int, str]:
     """Return image number to the first of these rules that its text breaks, in words."""
     broken: dict[int, str] = {}
-    for picture, _, message in broken_rules(page, CheckSettings(rules=rules, max_length=MAX_DRAFT)):
+    applied = apply_rules(page, CheckSettings(rules=rules, max_length=MAX_DRAFT))
+    for name, reason in applied.failed.items():  # without its verdict, nothing is a draft
+        raise RuleError(f"the rule {name} failed ({reason})")
+    for picture, _, message in applied.broken:
         if isinstance(picture, Picture):
             broken.setdefault(picture.index, message)
     return broken

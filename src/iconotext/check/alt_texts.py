@@ -68,8 +68,8 @@ _NUMBER = r"\d+(?:[.\-–]\d+)*[a-z]?"  # 3, 3a, 3.2, 3-4
 
 PLACEHOLDER = re.compile(
     rf"(?:an? |the )?(?:{_any(_QUALITIES)}[ _-])?{_any(_THINGS)}(?:[ _-](?:{_any(_THINGS)}|text))?"
-    rf"\W*(?:(?:no|nr|n°|№)?\W*{_NUMBER})?"  # "a sample image", "Figure no. 3"
-    rf"|{_any(_PARTS)}[\W_]*(?:(?:no|nr|n°|№)?\W*{_NUMBER})"  # "Step 2"
+    rf"\W*+(?:(?:(?:no|nr|n°)\W*+)?{_NUMBER})?"  # "a sample image", "Figure no. 3"
+    rf"|{_any(_PARTS)}[\W_]*+(?:(?:no|nr|n°)\W*+)?{_NUMBER}"  # "Step 2"
     rf"|(?:[^\W\d_]+[ _-]){{1,3}}{_any(_PHOTOS)}[ _#-]*\d{{1,3}}"  # "Keyboard Photo 1"
     r"|alt(?:ernative)?(?:[ _-]?text)?|description|title|caption|untitled|unnamed|placeholder|spacer|blank|null|none"
     r"|undefined|n/?a|todo\b.*|tbd|fixme\b.*|xxx+|lorem ipsum\b.*|(?:insert|add|enter|write) (?:an? |the )?"
@@ -313,12 +313,17 @@ def caption(picture: Picture, page: Page, settings: CheckSettings) -> str | None
     return None
 
 
+@lru_cache(32)  # pictures of one block have the same texts beside them
+def _beside(texts: tuple[str, ...]) -> list[tuple[str, list[str]]]:
+    """The sentences beside a picture, each with its words."""
+    return [(text, words(text)) for text in sentences(texts)]
+
+
 def sentence(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
     alt_words = words(picture.alt or "")
     if len(alt_words) < 2:
         return None
-    for beside in sentences(picture.beside):
-        other = words(beside)
+    for beside, other in _beside(picture.beside):
         if other == alt_words or (len(alt_words) >= FEW and same(alt_words, other)):
             text = quoted(beside)
             return f"the alternative text says again what stands beside it, {text}: say what is to be seen instead"

@@ -11,31 +11,33 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from iconotext import __version__
-from iconotext.check.page import Files, Page, Picture, read_page, site_names
+from iconotext.check.files import Files, forget_sites
+from iconotext.check.page import Page, Picture, read_page
 from iconotext.check.rules import (
     CheckSettings,
     Finding,
     Subject,
     all_rules,
-    broken_rules,
+    apply_rules,
     fingerprinted,
     repository_path,
     repository_root,
 )
-from iconotext.errors import DocumentError, IconotextError, SettingError
+from iconotext.errors import DocumentError, IconotextError, RuleError, SettingError
 from iconotext.plain_text import counted, encodable, json_text, listed, readable, shortened
-from iconotext.read import Failure, ReadSettings, find_documents, read_isolated
+from iconotext.read import LEAST_SECONDS, MAX_MEMORY, Failure, ReadSettings, find_documents, read_isolated
 from iconotext.read.find import no_documents, unread_lines
 from iconotext.read.format import all_formats, file_format, suffix_format
-from iconotext.system.files import write_text
+from iconotext.system.files import read_plain, write_text
 from iconotext.system.strict_json import parse_json
-from iconotext.system.worker import start_worker
+from iconotext.system.worker import run_isolated, start_worker
 
 _MAY_HOLD_PICTURES = re.compile(rb"!\[|<(?:img|svg|input)\b|(?-i:<[A-Z])|[{\x00]|\[\[", re.IGNORECASE)
 """Bytes of every Markdown or HTML file with a picture; a zero byte if characters take two bytes."""
@@ -46,6 +48,7 @@ class Checked:
     """The result of a check.
 
     Attributes:
+        failures: Documents that could not be read, and, as ``RuleError``, rules that failed at a document.
         unread: Lines on files in folders that were left out, and that users may miss.
     """
 
@@ -72,7 +75,6 @@ def check(
 
     Raises:
         DocumentError: There are no documents.
-        SettingError: A rule of another package failed.
     """
     settings, reading = settings or CheckSettings(), reading or ReadSettings()
     paths, skipped = list(paths), Counter[str]()
@@ -85,44 +87,74 @@ def check(
     findings: list[Finding] = []
     failures: list[Failure] = []
     pictures = 0
+    all_rules()  # says in this process what is wrong with those of other packages
     start_worker()
-    site_names.cache_clear()  # files may have changed since an earlier check
+    run_isolated(forget_sites, MAX_MEMORY, LEAST_SECONDS)  # files may have changed since an earlier check
     for path, folder in documents:
         try:
             row = suffix_format(path)
             if formats and (row.name if row else file_format(path, reading)[0]) not in formats:
                 raise DocumentError(f"{path}: not a format that is checked: give {titles}")
-            page, broken = check_page(path, settings, reading, within=folder)
-        except SettingError:
-            raise
+            checked = check_page(path, settings, reading, within=folder)
         except IconotextError as error:
             failures.append(Failure(path, error))
             continue
-        pictures += len(page.pictures)
-        findings += [finding for _, finding in broken]
+        failures += [Failure(path, error) for error in checked.failed]
+        pictures += len(checked.page.pictures)
+        findings += [finding for _, finding in checked.findings]
     numbered = tuple(fingerprinted(findings, root or repository_root()))
     unread = tuple(unread_lines(skipped))
-    return Checked(numbered, tuple(failures), len(documents) - len(failures), pictures, unread)
+    return Checked(numbered, tuple(failures), len(documents) - len(_unread(failures)), pictures, unread)
+
+
+def _unread(failures: Iterable[Failure]) -> list[Failure]:
+    """Return those failures that are documents which could not be read."""
+    return [failure for failure in failures if not isinstance(failure.error, RuleError)]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedPage:
+    """The result of the check of one document.
+
+    Attributes:
+        findings: Each with the picture or reference that it is about.
+        failed: An error for each rule that failed.
+    """
+
+    page: Page
+    findings: list[tuple[Subject, Finding]]
+    failed: list[RuleError]
 
 
 def check_page(
     path: Path, settings: CheckSettings, reading: ReadSettings, *, within: Path | None = None
-) -> tuple[Page, list[tuple[Subject, Finding]]]:
-    """Return a document, and the findings about its pictures and references, each with what it is about.
+) -> CheckedPage:
+    """Check one document: read it and apply the rules, in a process with limits on memory and time.
 
     Args:
         within: Folder in which images may be, if ``reading.root`` is not set; None for the file's own folder.
     """
     # A look at the bytes is much faster than reading a file in a process of its own.
     if not _may_hold_pictures(path, reading):
-        return Page(path.as_posix(), "", ()), []
+        return CheckedPage(Page(path.as_posix(), "", ()), [], [])
     within = reading.root or within or path.parent
-    page = replace(read_isolated(read_page, path, reading, within), files=Files(path, within, reading))
-    findings = []
-    for subject, rule, message in broken_rules(page, settings):
+    return read_isolated(partial(_checked_page, settings, reading), path, reading, within)
+
+
+def _checked_page(
+    settings: CheckSettings, asked: ReadSettings, format_: str, path: Path, reading: ReadSettings
+) -> CheckedPage:
+    """Read a document and apply the rules, without limits; ``reading`` is what was ``asked`` with a root."""
+    read = read_page(format_, path, reading)
+    page = replace(read, files=Files(path, reading.root or path.parent, asked))
+    applied = apply_rules(page, settings)
+    findings: list[tuple[Subject, Finding]] = []
+    for subject, rule, message in applied.broken:
         alt = subject.alt if isinstance(subject, Picture) else None
         findings.append((subject, Finding(rule.name, rule.severity, message, page.place(subject), subject.source, alt)))
-    return page, findings
+    advice = "a bug, to be reported; the option skip leaves it out"
+    failed = [RuleError(f"{path}: the rule {name} failed ({why}): {advice}") for name, why in applied.failed.items()]
+    return CheckedPage(read, findings, failed)
 
 
 def _may_hold_pictures(path: Path, reading: ReadSettings) -> bool:
@@ -131,8 +163,8 @@ def _may_hold_pictures(path: Path, reading: ReadSettings) -> bool:
     if row is None or row.name not in ("markdown", "html"):
         return True
     try:
-        return path.stat().st_size > reading.max_bytes or bool(_MAY_HOLD_PICTURES.search(path.read_bytes()))
-    except OSError:
+        return bool(_MAY_HOLD_PICTURES.search(read_plain(path, reading.max_bytes)))
+    except (OSError, ValueError):
         return True
 
 
@@ -344,5 +376,8 @@ def _summary(checked: Checked, new: int, has_baseline: bool) -> str:
     if not checked.pictures and not checked.failures:
         return f"no pictures in {counted(checked.documents, 'document')}: there is nothing to check"
     where = f"{counted(checked.pictures, 'picture')} of {counted(checked.documents, 'document')}"
-    unread = f"; {counted(len(checked.failures), 'document')} could not be read" if checked.failures else ""
-    return f"{findings} in {where}{unread}"
+    unread = len(_unread(checked.failures))
+    rules = len(checked.failures) - unread
+    failed = f"; {counted(unread, 'document')} could not be read" if unread else ""
+    failed += f"; {counted(rules, 'rule')} failed at a document" if rules else ""
+    return f"{findings} in {where}{failed}"

@@ -6,7 +6,7 @@ A rule takes a picture or a reference and its page, and returns what is wrong an
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from iconotext.check.language import words
 from iconotext.check.page import FIGURE_NAME, Number, Page, Passage, Picture, Reference, number, quoted, shown
+from iconotext.check.places import names_at
 from iconotext.errors import ImageError
 from iconotext.evidence.labels import cited_labels, is_caption, own_labels, pointer, unlabelled
 from iconotext.plain_text import data_size
@@ -81,19 +82,25 @@ def _elsewhere(page: Page, name: Number | str) -> bool:
 
 def _is_pointed_at(page: Page, picture: Picture) -> bool:
     """Whether a passage says "the figure below" near a picture, leads to it with a colon, or seems to cite it."""
-    at = bisect_left([passage.block for passage in page.passages], picture.block)
+    at = bisect_left(page.blocks, picture.block)
     near = page.passages[max(at - NEAR, 0) : at + NEAR + 1]  # one of them may be the picture's own block
     if any(pointer(passage.text) or _HERE.search(passage.text) for passage in near):
         return True
     if any(passage.text.rstrip().endswith((":", "：")) for passage in page.passages[max(at - 1, 0) : at]):
         return True
-    names = [name for name in picture.anchors if FIGURE_NAME.match(name)]
-    if any(name in passage.text for name in names for passage in page.passages):
-        return True
-    labels = (
-        label for passage in page.passages for label in cited_labels(passage.text, doubtful=True)[_skipped(passage) :]
-    )
-    return not {number(label) for label in picture.labels}.isdisjoint(map(number, labels))
+    return not _perhaps_cited(page).isdisjoint([*map(number, picture.labels), *picture.anchors])
+
+
+@lru_cache(2)
+def _perhaps_cited(page: Page) -> set[Number | str]:
+    """The numbers that passages seem to cite, and the names of figures that are in their texts."""
+    names = {name for picture in page.pictures for name in picture.anchors if FIGURE_NAME.match(name)}
+    cited: set[Number | str] = set()
+    for passage in page.passages:
+        cited |= {number(label) for label in cited_labels(passage.text, doubtful=True)[_skipped(passage) :]}
+        starts = (match.start() for match in FIGURE_NAME.finditer(passage.text))
+        cited |= {name for name, _ in names_at(passage.text, starts, names)}
+    return cited
 
 
 def _skipped(passage: Passage) -> int:
@@ -203,11 +210,14 @@ def _out_of_order(page: Page) -> dict[int, str]:
             firsts.setdefault(n, picture)
         count = list(firsts.items())
         rising = _rising([n for n, _ in count])
+        higher: list[tuple[int, Picture]] = []  # those before with a higher number than all between, falling
         for at, (n, picture) in enumerate(count):
+            while higher and higher[-1][0] < n:
+                higher.pop()
             if at not in rising:
-                before = next((other for m, other in reversed(count[:at]) if m > n), None)
-                side, other = ("before", count[at + 1][1]) if before is None else ("after", before)
+                side, other = ("after", higher[-1][1]) if higher else ("before", count[at + 1][1])
                 wrong[picture.index] = f"{_title(picture)} stands {side} {_title(other)} ({page.where(other)})"
+            higher.append((n, picture))
     return wrong
 
 
@@ -289,6 +299,16 @@ def _first_captioned(page: Page) -> dict[tuple[bool | str, ...], Picture]:
     return firsts
 
 
+@lru_cache(2)
+def _first_alike(page: Page) -> list[int]:
+    """Index of a picture to that of the first one of those before it, without a gap, that have its caption."""
+    firsts: list[int] = []
+    for picture in page.pictures:
+        before = page.pictures[picture.index - 1] if picture.index else None
+        firsts.append(firsts[-1] if before and before.caption == picture.caption else picture.index)
+    return firsts
+
+
 def same_caption(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
     caption = words(unlabelled(picture.caption or ""))
     if sum(any(map(str.isalpha, word)) for word in caption) < 2 or (not picture.labels and _is_icon(page, picture)):
@@ -296,11 +316,12 @@ def same_caption(picture: Picture, page: Page, settings: CheckSettings) -> str |
     first = _first_captioned(page)[bool(picture.labels), *caption]
     if set(first.sources) & set(picture.sources):
         return None
-    together = page.pictures[first.index : picture.index + 1]
-    text_between = any(first.block < passage.block < picture.block for passage in page.passages)
-    if not text_between and all(other.caption == first.caption for other in together):
+    text_between = bisect_right(page.blocks, first.block) < bisect_left(page.blocks, picture.block)
+    if not text_between and _first_alike(page)[picture.index] <= first.index:
         return None  # one caption for all of them
-    if not picture.labels and (len(together) > 2 or caption[0] in _SIDES or _is_headed(page, first, picture)):
+    if not picture.labels and (
+        picture.index > first.index + 1 or caption[0] in _SIDES or _is_headed(page, first, picture)
+    ):
         return None  # pairs of pictures that are built alike, with "Before" and "After" in each
     text = quoted(picture.caption or "")
     return f"another picture ({page.where(first)}) has the same caption {text}: say what is different"
@@ -322,7 +343,7 @@ def no_file(picture: Picture, page: Page, settings: CheckSettings) -> str | None
     except ImageError as error:
         if starts_from_site(picture.source) and not page.files.has_root:
             return None  # of a site whose folder is not known
-        beside = {Path(name).stem: name for name in page.files.names_beside(picture.source)}
+        beside = {Path(name).stem: name for name in page.files.names_like(picture.source)}
         near = get_close_matches(Path(picture.source).stem, beside, n=1)
         advice = f"; there is {beside[near[0]]}" if near else ""
         return f"the file {quoted(picture.source)} is {error}{advice}" if str(error).startswith("not found") else None

@@ -101,10 +101,13 @@ NEAR = 0.9
 FEW = 4
 """Texts with fewer words must be equal word for word."""
 
+COMPARED = 200
+"""Most words of two texts, between what is equal at their beginnings and ends, that are compared word by word."""
+
 _WORD = re.compile(r"[^\W_]+")
 
 # "3 fox", "fox 3" or "fox3"
-_NUMBERED = re.compile(r"(?:(?P<first>\d{1,3}) )?(?P<name>\D*[^\W\d])(?(first)| ?(?P<last>\d{1,3}))")
+_NUMBERED = re.compile(r"(\d{1,3}) (\D*[^\W\d])|(\D*[^\W\d]) ?(\d{1,3})")
 
 _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’»)\]]*\s+|(?<=[。！？])")
 
@@ -117,9 +120,10 @@ def words(text: str) -> list[str]:
 def without_number(text: str) -> tuple[str, int] | None:
     """Split a short text that begins or ends with a number, of at most three digits, into words and number."""
     match = _NUMBERED.fullmatch(" ".join(words(text)))
-    if match is None or match["name"].count(" ") >= FEW - 1:
+    if match is None:
         return None
-    return match["name"], int(match["first"] or match["last"])
+    name = match[2] or match[3]
+    return None if name.count(" ") >= FEW - 1 else (name, int(match[1] or match[4]))
 
 
 def without_label(caption: str) -> str:
@@ -137,14 +141,29 @@ def sentences(texts: Iterable[str]) -> Iterator[str]:
             yield from parts
 
 
-def same(one: list[str], other: list[str]) -> bool:
-    """Return whether two texts have the same words, or nearly the same if both have at least ``FEW``."""
+def same(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Return whether two texts have the same words, or nearly the same if both have at least ``FEW``.
+
+    Between what is equal at their beginnings and ends, no more than ``COMPARED`` words are compared.
+    """
     if not one or not other:
         return False
     if one == other:
         return True
-    # Texts of such different lengths cannot be that alike, and comparing them costs the product of their lengths.
-    if min(len(one), len(other)) < FEW or 2 * min(len(one), len(other)) < NEAR * (len(one) + len(other)):
+    needed = NEAR * (len(one) + len(other)) / 2  # words in the same order
+    if min(len(one), len(other)) < max(FEW, needed):
         return False
-    matcher = SequenceMatcher(None, one, other, autojunk=False)
-    return matcher.quick_ratio() >= NEAR and matcher.ratio() >= NEAR
+    begin = _equal(one, other)
+    end = _equal(one[begin:][::-1], other[begin:][::-1])
+    parts = one[begin : len(one) - end], other[begin : len(other) - end]
+    if max(map(len, parts)) > COMPARED:  # comparing costs the product of their lengths
+        return False
+    matcher = SequenceMatcher(None, *parts, autojunk=False)
+    half = sum(map(len, parts)) / 2
+    needed -= begin + end
+    return matcher.quick_ratio() * half >= needed and matcher.ratio() * half >= needed
+
+
+def _equal(one: Sequence[str], other: Sequence[str]) -> int:
+    """Return how many words two texts have in common at the beginning."""
+    return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))

@@ -6,23 +6,20 @@
 from __future__ import annotations
 
 import re
-import struct
-from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
-from io import BytesIO
+from functools import cached_property
 from itertools import accumulate, islice
 from pathlib import Path, PurePosixPath
-from urllib.parse import unquote
+from typing import TYPE_CHECKING
 
+from iconotext.check.files import pixels
 from iconotext.check.language import main_language
-from iconotext.errors import ImageError
+from iconotext.check.places import Finder, Place, names_at, place_at
 from iconotext.evidence.labels import Label, cited_labels, is_caption, own_labels, unlabelled
 from iconotext.plain_text import shortened
-from iconotext.read import ReadSettings, find_documents, read_flows
-from iconotext.read.address import SITE_MARKERS, Addresses, site_folder
+from iconotext.read import ReadSettings, read_flows
 from iconotext.read.blocks import Block, FlowImage
 from iconotext.read.captions import attach_captions, shown_caption
 from iconotext.read.format import all_formats, suffix_format
@@ -30,20 +27,20 @@ from iconotext.read.html import read_whole_page
 from iconotext.read.text_file import decode_text
 from iconotext.types import Function, Kind
 
-_LINE_END = re.compile(r"\r\n?|\n")
+if TYPE_CHECKING:
+    from iconotext.check.files import Files
+
 _WORD = re.compile(r"\w+")
-_BETWEEN = r"(?:<[^<>]{0,300}>|[^\w<]){1,30}"  # what may stand between two words of a passage in its file
+
+_DEFINES = re.compile(r"""(?=((?:\b(?:id|name|label)\s*+[=:]\s*+["']?|\{\s*+#|label\{|\[\[|\[#|:name:\s*+|_|<)))""")
+"""What stands before an identifier that is given to something, in lower case; it may begin within another one."""
+
+_GOES_ON = re.compile(r"[\w-]")
 
 _WITHOUT_SITE = re.compile(r"(?:https?:)?//[^/]*+", re.IGNORECASE)
 
 MAX_BESIDE = 5_000
 """Maximum length, in characters, of the text beside a picture; no alternative text repeats more."""
-
-MAX_FILES = 5_000
-"""Most files of a site, or of a folder, that are looked at for one document."""
-
-FIRST_WORDS = 5
-"""Words by which the beginning of a passage is found in the file."""
 
 FIGURE_NAME = re.compile(r"(?:fig|figure|abb)[-:_.]\w", re.IGNORECASE)
 """The beginning of an identifier that an author gave to a figure: ``fig-map``, ``fig:map``."""
@@ -53,40 +50,6 @@ SHOWN = 60
 
 Number = tuple[str, str]
 """Family and number of a label, without the part: Figure 3a is a part of Figure 3."""
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """The place of a picture or a passage.
-
-    Attributes:
-        path: The document, as the user named it.
-        line: Line in a file of text, from 1; None if unknown.
-        column: Character in that line, from 1; None if unknown.
-        at: Position in characters from the beginning of the file, or of the EPUB's part; None if unknown.
-        part: The chapter of an EPUB that contains it.
-        page: Page of a PDF, from 1.
-        heading: The heading above it, in a format without lines.
-    """
-
-    path: str
-    line: int | None = None
-    column: int | None = None
-    at: int | None = None
-    part: str | None = None
-    page: int | None = None
-    heading: str | None = None
-
-    @property
-    def inside(self) -> str | None:
-        """The place in a file without lines: its page, slide or cell."""
-        page = f"page {self.page}" if self.page is not None else None
-        return self.part or page or (f'under "{shortened(self.heading, 40)}"' if self.heading else None)
-
-    def __str__(self) -> str:
-        """Return the place as compilers print it: ``docs/a.md:12:3``."""
-        behind = [str(number) for number in (self.line, self.column) if number is not None]
-        return ":".join([self.path, *([self.inside] if self.inside and not behind else []), *behind])
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,38 +258,35 @@ class Page:
         passage = subject.passage if isinstance(subject, Reference) else subject
         if self.text is None:
             return Place(self.path, heading=passage.heading)
-        before = bisect_left(self._marks, (passage.block, 0))
-        behind = bisect_left(self._marks, (passage.block + 1, 0))
-        start = self._marks[before - 1][1] if before else 0
-        end = self._marks[behind][1] if behind < len(self._marks) else len(self.text)
-        end = end if end > start else len(self.text)  # positions need not rise with the blocks
-        first = _WORD.findall(passage.text[:200])[:FIRST_WORDS]
-        # Markup that the pattern does not know may stand between two words: then fewer of them are looked for.
-        for count in range(len(first), 0, -1):
-            pattern = re.compile(r"\b" + _BETWEEN.join(map(re.escape, first[:count])))
-            if match := pattern.search(self.text, start, end):
-                return _place(self.path, self.text, self._within(subject, match.start(), end))
-        return Place(self.path)
+        start = self._finder.passage(passage.block, passage.text)
+        if start is None:
+            return Place(self.path)
+        if isinstance(subject, Reference):
+            target = subject.target or (subject.label.number if subject.label else "")
+            start = self._finder.word(target, start, 3 * len(passage.text) + 200) or start
+        return place_at(self.path, self.text, start)
 
     @cached_property
-    def _marks(self) -> list[tuple[int, int]]:
-        """Block and position of the pictures whose position is known."""
-        return [(p.block, p.place.at) for p in self.pictures if p.place.at is not None]
-
-    def _within(self, subject: Reference | Passage, at: int, end: int) -> int:
-        """Return where a passage that begins at ``at`` has a reference; ``at`` if it is not seen there."""
-        if not isinstance(subject, Reference) or self.text is None:
-            return at
-        target = subject.target or (subject.label.number if subject.label else "")
-        pattern = re.compile(rf"(?<![\w.]){re.escape(target)}(?!\w|\.\d)", re.IGNORECASE)
-        match = pattern.search(self.text, at, min(end, at + 3 * len(subject.passage.text) + 200))
-        return match.start() if match else at
+    def _finder(self) -> Finder:
+        """Finds passages in the text of the file."""
+        return Finder(self.text or "", [(p.block, p.place.at) for p in self.pictures if p.place.at is not None])
 
     def defines(self, name: str) -> bool:
-        """Whether the file gives something that is no picture this identifier."""
-        names = re.escape(name)
-        defined = rf"""(?:\b(?:id|name|label)\s*[=:]\s*["']?|\{{\s*#|label\{{|\[\[|\[#|:name:\s*|_|<){names}(?![\w-])"""
-        return self.text is not None and re.search(defined, self.text, re.IGNORECASE) is not None
+        """Whether the file gives something that is no picture this identifier, the target of a reference."""
+        return name.lower() in self._defined
+
+    @cached_property
+    def _defined(self) -> set[str]:
+        """The identifiers that are targets of references, and that the file gives to something, in lower case."""
+        targets = {reference.target.lower() for reference in self.references if reference.target}
+        text = (self.text or "").lower()
+        starts = (match.end(1) for match in _DEFINES.finditer(text))
+        return {name for name, end in names_at(text, starts, targets) if not _GOES_ON.match(text, end)}
+
+    @cached_property
+    def blocks(self) -> list[int]:
+        """The blocks of the passages, in rising order."""
+        return [passage.block for passage in self.passages]
 
     @cached_property
     def headings(self) -> list[int]:
@@ -342,103 +302,6 @@ class Page:
         for passage in self.passages:
             counts[passage.block] += len(_WORD.findall(passage.text))
         return list(accumulate(counts, initial=0))
-
-
-class Files:
-    """Looks up the files of a document's pictures, each once, and names in the other documents of its site."""
-
-    def __init__(self, path: Path, within: Path, reading: ReadSettings) -> None:
-        self._path, self._within = path, within.resolve()
-        self._addresses = Addresses(path, within, reading)
-        self._site = site_folder(path, within, reading)
-        self.has_root = reading.root is not None or any((self._site / marker).exists() for marker in SITE_MARKERS)
-        """Whether the folder is known in which addresses that begin with ``/`` are looked up."""
-
-    def file(self, picture: Picture) -> Path | bytes:
-        """Return the file of a picture outside the document, or its content.
-
-        Raises:
-            ImageError: None of its addresses leads to a file; the first one's reason.
-        """
-        problems = [ImageError(picture.problem)] if picture.problem else []
-        for source in () if picture.problem else picture.sources:
-            try:
-                return self._addresses.open(source)
-            except ImageError as error:
-                problems.append(error)
-        raise problems[0] if problems else ImageError("no address")
-
-    def size(self, picture: Picture) -> tuple[int, int] | None:
-        """Return the width and height of a picture in pixels; None if they are unknown, or for a drawing."""
-        if picture.weight is not None:
-            return picture.pixels
-        if picture.source.lower().endswith((".svg", ".svgz")):
-            return None
-        try:
-            return _pixels(self.file(picture))
-        except ImageError:
-            return None
-
-    def weight(self, picture: Picture) -> int:
-        """Return the size of a picture's file in bytes; 0 if there is none."""
-        if picture.weight is not None:
-            return picture.weight
-        try:
-            file = self.file(picture)
-        except ImageError:
-            return 0
-        return len(file) if isinstance(file, bytes) else file.stat().st_size
-
-    def names_beside(self, source: str) -> list[str]:
-        """Return the names of the files in the folder of an address, if documents may have pictures there."""
-        folder = (self._path.parent / unquote(source)).parent
-        if not folder.resolve().is_relative_to(self._within) or not folder.is_dir():
-            return []
-        return sorted(file.name for file in islice(folder.iterdir(), MAX_FILES))
-
-    def is_elsewhere(self, name: str) -> bool:
-        """Return whether another document of the site has a figure's identifier, or a number such as 3.2."""
-        return bool(site_names(self._site, self._path.suffix).get(name, set()) - {self._path.resolve()})
-
-
-_NAMES = re.compile(rb"(?:fig|figure|abb)[-:_.][\w:.-]*\w|(?<=[A-Za-z.;])\W{1,3}(\d+(?:[.\-]\d+)+)", re.IGNORECASE)
-
-
-@lru_cache(2)
-def site_names(site: Path, suffix: str) -> dict[str, set[Path]]:
-    """Return the identifiers of figures, and numbers with that of a chapter, to the files of one kind with them."""
-    names: dict[str, set[Path]] = defaultdict(set)
-    for file, _ in islice(find_documents([site], suffixes={suffix.lower()}), MAX_FILES):
-        try:
-            text = file.read_bytes()
-        except OSError:
-            continue
-        for match in _NAMES.finditer(text):
-            number = match[1] and match[1].replace(b"-", b".")
-            names[(number or match[0]).decode(errors="replace")].add(file.resolve())
-    return names
-
-
-def _pixels(file: Path | bytes) -> tuple[int, int] | None:
-    import imagesize
-
-    try:
-        width, height = imagesize.get(BytesIO(file) if isinstance(file, bytes) else file)
-    except (OSError, ValueError, struct.error):
-        return None
-    return (int(width), int(height)) if min(width, height) >= 1 else None
-
-
-def _place(path: str, text: str, at: int, image: FlowImage | None = None) -> Place:
-    starts = _line_starts(text)
-    line = bisect_right(starts, at)
-    return Place(path, line, at - starts[line - 1] + 1, at, image.part if image else None)
-
-
-@lru_cache(2)
-def _line_starts(text: str) -> list[int]:
-    # Lines as in editors: ended by CR LF, LF or CR.
-    return [0, *(end.end() for end in _LINE_END.finditer(text))]
 
 
 def read_page(format_: str, path: Path, reading: ReadSettings) -> Page:
@@ -484,7 +347,7 @@ def _pictures(
         place = Place(path, at=at, part=image.part, page=image.page, heading=headings[n] if text is None else None)
         pictures.append(
             Picture(
-                place=place if at is None or text is None else _place(path, text, at, image),
+                place=place if at is None or text is None else place_at(path, text, at, image.part),
                 index=len(pictures),
                 sources=image.sources,
                 block=n,
@@ -498,7 +361,7 @@ def _pictures(
                 alt_unknown=image.alt_unknown or bool(image.title),
                 sides=image.sides,
                 anchors=image.anchors,
-                pixels=None if image.file is None else _pixels(image.file),
+                pixels=None if image.file is None else pixels(image.file),
                 weight=len(image.file) if isinstance(image.file, bytes) else None,
                 problem=image.problem,
             )

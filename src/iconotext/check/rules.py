@@ -1,7 +1,7 @@
 """The rules for pictures, in one table, and their settings.
 
 A fact for several rules is a property of ``Page``; a fact for one rule is a function beside the rule, which remembers
-the last pages. ``broken_rules`` applies the rules to a document; ``fingerprinted`` numbers the findings for a baseline.
+the last pages. ``apply_rules`` applies the rules to a document; ``fingerprinted`` numbers the findings for a baseline.
 Other packages add rules through the entry-point group ``iconotext.rules``, each an object ``Rule``.
 """
 
@@ -18,8 +18,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from iconotext.check import alt_texts, figures
-from iconotext.check.page import Page, Picture, Place, Reference
-from iconotext.errors import SettingError
+from iconotext.check.page import Page, Picture, Reference
+from iconotext.check.places import Place
+from iconotext.errors import one_line
 from iconotext.plain_text import did_you_mean
 from iconotext.system.plugins import Choices, plugins
 
@@ -182,12 +183,22 @@ class CheckSettings(BaseModel):
         ]
 
 
-def broken_rules(page: Page, settings: CheckSettings) -> Iterator[tuple[Subject, Rule, str]]:
-    """Yield the violated rules of a document's pictures and references, with messages, in reading order.
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """The rules, applied to a document.
 
-    Raises:
-        SettingError: A rule of another package failed.
+    Attributes:
+        broken: The pictures and references that violate rules, in reading order, with the rules and messages.
+        failed: Rules that failed, to the reason; what they found before is among ``broken``.
     """
+
+    broken: list[tuple[Subject, Rule, str]]
+    failed: dict[str, str]
+
+
+def apply_rules(page: Page, settings: CheckSettings) -> Applied:
+    """Apply the chosen rules to a document's pictures and references. A rule that fails is not applied further."""
+    applied = Applied([], {})
     chosen = settings.chosen
     subjects: list[Subject] = sorted([*page.pictures, *page.references], key=lambda subject: subject.block)
     for subject in subjects:
@@ -195,22 +206,23 @@ def broken_rules(page: Page, settings: CheckSettings) -> Iterator[tuple[Subject,
         is_none = isinstance(subject, Picture) and not page.shows(subject)
         groups: set[str] = set()
         for rule in chosen:
-            if rule.about != about or rule.group in groups or (rule.group != "file" and is_none):
+            left_out = rule.about != about or rule.group in groups or (rule.group != "file" and is_none)
+            if left_out or rule.name in applied.failed:
                 continue
-            message = _message(rule, subject, page, settings)
+            try:
+                message = rule.function(subject, page, settings)
+                if not isinstance(message, str | None):
+                    raise TypeError(f"it returns {type(message).__name__}, neither a text nor None")
+            except MemoryError:  # the process is at its limit
+                raise
+            except (Exception, SystemExit) as error:  # a rule, also one of another package, may fail in any way
+                applied.failed[rule.name] = one_line(error, kind=True)
+                continue
             if message is not None:
-                yield subject, rule, message
+                applied.broken.append((subject, rule, message))
                 if rule.alone:
                     groups.add(rule.group)
-
-
-def _message(rule: Rule, subject: Subject, page: Page, settings: CheckSettings) -> str | None:
-    try:
-        return rule.function(subject, page, settings)
-    except Exception as error:  # code of others may fail in any way; a fault of ours shows as it is
-        if rule in RULES:
-            raise
-        raise SettingError(f"the rule {rule.name} failed: {type(error).__name__}: {error}") from error
+    return applied
 
 
 def repository_root() -> Path:

@@ -5,8 +5,8 @@ Other packages add formats through the entry-point group ``iconotext.readers``, 
 
 from __future__ import annotations
 
+import os
 import re
-import stat
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal
 from iconotext.errors import DocumentError, EmptyDocumentError, HostileDocumentError, IconotextError, UnknownFormatError
 from iconotext.extras import EXTRAS, has
 from iconotext.plain_text import data_size
+from iconotext.system.files import open_plain
 from iconotext.system.plugins import plugins
 
 if TYPE_CHECKING:
@@ -245,12 +246,8 @@ def lacks_extra(suffix: str) -> bool:
 def file_format(path: Path, settings: ReadSettings) -> tuple[str, int]:
     """Return the name of a document's format, by its suffix or its first bytes, and its size in bytes."""
     try:
-        status = path.stat()
-        # A pipe would block, and a device may never end.
-        if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
-            raise DocumentError(f"{path}: a pipe or a device, not a file; save what comes from it as a file")
-        with path.open("rb") as file:
-            head = file.read(4096)
+        with open_plain(path) as file:
+            head, size = file.read(4096), os.fstat(file.fileno()).st_size
     except FileNotFoundError as error:
         hint = "; an address on the web begins with https://" if str(path).startswith("www.") else ""
         raise DocumentError(f"{path}: no such file{hint}") from error
@@ -258,9 +255,9 @@ def file_format(path: Path, settings: ReadSettings) -> tuple[str, int]:
         raise DocumentError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
     if not head.strip():
         raise EmptyDocumentError(f"{path}: the file is empty")
-    if status.st_size > settings.max_bytes:
+    if size > settings.max_bytes:
         raise HostileDocumentError(
-            f"{path}: {data_size(status.st_size)} is more than the limit of {data_size(settings.max_bytes)}:"
+            f"{path}: {data_size(size)} is more than the limit of {data_size(settings.max_bytes)}:"
             " the option max-bytes raises it"
         )
     row = suffix_format(path) or next(
@@ -271,7 +268,7 @@ def file_format(path: Path, settings: ReadSettings) -> tuple[str, int]:
             raise UnknownFormatError(f"{path}: a template; give the pages that are made of it")
         suffixes = " ".join(formats_by_suffix())
         raise UnknownFormatError(f"{path}: not a format iconotext reads; give {formats_in_words()} ({suffixes})")
-    return row.name, status.st_size
+    return row.name, size
 
 
 def reader_of(name: str) -> Reader:

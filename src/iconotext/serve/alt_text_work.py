@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import time
 import zipfile
 from collections import Counter
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from iconotext.excerpts import Excerpt
     from iconotext.report.embedded import Embedded
     from iconotext.types import Image, LinkedDocument
+
+logger = logging.getLogger(__name__)
 
 TABLES = """
 create table if not exists alt_texts_wanted (
@@ -178,12 +181,15 @@ def to_describe(linked: LinkedDocument, place: Place, sha256: str, embedded: Map
         format_ = file_format(path, reading)[0]
         if format_ not in WRITABLE:
             raise DocumentError(f"alternative texts are checked in and written into {WRITABLE_AND} only")
-        page, findings = check_page(path, CheckSettings(rules=("alt",)), reading, within=Path(place.within))
+        checked = check_page(path, CheckSettings(rules=("alt",)), reading, within=Path(place.within))
+        for failed in checked.failed:
+            logger.warning("%s", failed)
         at: dict[int | None, int] = {image.at: n for n, image in enumerate(images) if image.at is not None}
         # Pictures in the menus of a web page are checked too, although they are not pictures of the document.
-        numbers = {p.index: at.get(p.place.at) if format_ == "html" else p.index for p in page.pictures}
-        where = {number: _where(p.place) for p in page.pictures if (number := numbers[p.index]) is not None}
-        for picture, finding in findings:
+        pictures = checked.page.pictures
+        numbers = {p.index: at.get(p.place.at) if format_ == "html" else p.index for p in pictures}
+        where = {number: _where(p.place) for p in pictures if (number := numbers[p.index]) is not None}
+        for picture, finding in checked.findings:
             number = numbers[picture.index] if isinstance(picture, Picture) else None
             (elsewhere if number is None else broken.setdefault(number, [])).append(finding)
     except DocumentError as error:

@@ -81,9 +81,9 @@ def checked(upload: Upload, checking: CheckSettings) -> Reply:
 
     with chdir(upload.folder):
         audit = check([_start()], checking, upload.reading, root=Path.cwd())
-    errors = dict(upload.refused) | {str(failure.path): without_hint(str(failure.error)) for failure in audit.failures}
+    errors = [*upload.refused, *((str(failure.path), without_hint(str(failure.error))) for failure in audit.failures)]
     findings = [asdict(finding) for finding in audit.findings]
-    failed = [{"id": Path(path).stem, "source": path, "error": error} for path, error in sorted(errors.items())]
+    failed = [{"id": Path(path).stem, "source": path, "error": error} for path, error in sorted(errors)]
     return Reply((json_text({"findings": findings, "failed": failed}) + "\n").encode(), 0, 0)
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from iconotext.errors import FullDiskError, IconotextError, OutputError
+from iconotext.plain_text import data_size
 
 if sys.platform != "win32":
     import fcntl
@@ -36,6 +37,47 @@ def content_digest(content: Path | bytes) -> bytes:
         return hashlib.sha256(content).digest()
     with content.open("rb") as file:
         return hashlib.file_digest(file, "sha256").digest()
+
+
+def open_plain(path: Path, limit: int | None = None) -> BinaryIO:
+    """Open a plain file of at most ``limit`` bytes, without waiting: a pipe, a socket or a device is refused.
+
+    Raises:
+        OSError: It is no plain file, is larger, or cannot be opened.
+    """
+    _check_plain(path, os.stat(path), limit)  # before it is opened, which alone may do something to a device
+    # Another file may have its name by now, so it is opened without waiting for somebody at a pipe's other end.
+    options = sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_BINARY", "O_CLOEXEC"))
+    file = os.fdopen(os.open(path, os.O_RDONLY | options), "rb")
+    try:
+        _check_plain(path, os.fstat(file.fileno()), limit)
+    except OSError:
+        file.close()
+        raise
+    return file
+
+
+def read_plain(path: Path, limit: int) -> bytes:
+    """Return the content of a plain file of at most ``limit`` bytes; ``OSError`` as for ``open_plain``."""
+    with open_plain(path, limit) as file:
+        content = file.read(limit + 1)
+    if len(content) > limit:  # it has grown, or is one whose size the system does not know
+        raise _too_large(path, limit)
+    return content
+
+
+def _check_plain(path: Path, status: os.stat_result, limit: int | None) -> None:
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(status.st_mode):
+        why = "a pipe or a device, not a file; save what comes from it as a file"
+        raise OSError(errno.EINVAL, why, str(path))
+    if limit is not None and status.st_size > limit:
+        raise _too_large(path, limit)
+
+
+def _too_large(path: Path, limit: int) -> OSError:
+    return OSError(errno.EINVAL, f"more than {data_size(limit)}", str(path))
 
 
 @contextmanager

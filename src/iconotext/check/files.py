@@ -1,0 +1,166 @@
+"""What lies beside a document: the files of its pictures, and the other documents of its site.
+
+All of it may come from strangers: only plain files are opened, and no more of one is read than a limit.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import defaultdict
+from functools import cached_property, lru_cache
+from io import BytesIO
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+from urllib.parse import unquote
+
+from iconotext.errors import ImageError
+from iconotext.read import ReadSettings, find_documents
+from iconotext.read.address import SITE_MARKERS, Addresses, site_folder
+from iconotext.system.files import open_plain, read_plain
+
+if TYPE_CHECKING:
+    from iconotext.check.page import Picture
+
+MAX_FILES = 5_000
+"""Most files of a site, or of a folder, that are looked at for one document."""
+
+MAX_BYTES = 128 * 2**20
+"""Most bytes of the other documents of a site that are searched for names of figures."""
+
+MAX_HEADER = 256 * 2**10
+"""Most bytes that are read of a picture to know its size, wherever in its file they lie."""
+
+MAX_READS = 20_000
+"""Most reads of a picture to know its size."""
+
+ALIKE = 100
+"""Most names of files, around the place of a missing one in their order, that are compared with it."""
+
+
+class Files:
+    """Looks up the files of a document's pictures, each once, and names in the other documents of its site."""
+
+    def __init__(self, path: Path, within: Path, reading: ReadSettings) -> None:
+        self._path, self._within, self._reading = path, within.resolve(), reading
+        self._addresses = Addresses(path, within, reading)
+        self._site = site_folder(path, within, reading)
+        self._names: dict[Path, list[str]] = {}
+
+    @cached_property
+    def has_root(self) -> bool:
+        """Whether the folder is known in which addresses that begin with ``/`` are looked up."""
+        return self._reading.root is not None or any((self._site / marker).exists() for marker in SITE_MARKERS)
+
+    def file(self, picture: Picture) -> Path | bytes:
+        """Return the file of a picture outside the document, or its content.
+
+        Raises:
+            ImageError: None of its addresses leads to a file; the first one's reason.
+        """
+        problems = [ImageError(picture.problem)] if picture.problem else []
+        for source in () if picture.problem else picture.sources:
+            try:
+                return self._addresses.open(source)
+            except ImageError as error:
+                problems.append(error)
+        raise problems[0] if problems else ImageError("no address")
+
+    def size(self, picture: Picture) -> tuple[int, int] | None:
+        """Return the width and height of a picture in pixels; None if they are unknown, or for a drawing."""
+        if picture.weight is not None:
+            return picture.pixels
+        if picture.source.lower().endswith((".svg", ".svgz")):
+            return None
+        try:
+            return pixels(self.file(picture))
+        except ImageError:
+            return None
+
+    def weight(self, picture: Picture) -> int:
+        """Return the size of a picture's file in bytes; 0 if there is none."""
+        if picture.weight is not None:
+            return picture.weight
+        try:
+            file = self.file(picture)
+            return len(file) if isinstance(file, bytes) else file.stat().st_size
+        except (ImageError, OSError):
+            return 0
+
+    def names_like(self, source: str) -> list[str]:
+        """Return names of files in the folder of an address, if documents may have pictures there.
+
+        They are at most ``ALIKE``, those next to the address's own name in alphabetical order.
+        """
+        wanted = self._path.parent / unquote(source)
+        names = self._names_in(wanted.parent)
+        start = max(bisect_left(names, wanted.name) - ALIKE // 2, 0)
+        return names[start : start + ALIKE]
+
+    def _names_in(self, folder: Path) -> list[str]:
+        if folder not in self._names:
+            try:
+                is_there = folder.resolve().is_relative_to(self._within) and folder.is_dir()
+                files = islice(folder.iterdir(), MAX_FILES) if is_there else ()
+                self._names[folder] = sorted(file.name for file in files)
+            except (OSError, ValueError, RuntimeError):  # no name of a folder, a loop of links, one we may not list
+                self._names[folder] = []
+        return self._names[folder]
+
+    def is_elsewhere(self, name: str) -> bool:
+        """Return whether another document of the site has a figure's identifier, or a number such as 3.2."""
+        return bool(site_names(self._site, self._path.suffix).get(name, set()) - {self._path.resolve()})
+
+
+_NAMES = re.compile(rb"(?:fig|figure|abb)[-:_.][\w:.-]*\w|(?<=[A-Za-z.;])\W{1,3}(\d+(?:[.\-]\d+)+)", re.IGNORECASE)
+
+
+@lru_cache(2)
+def site_names(site: Path, suffix: str) -> dict[str, set[Path]]:
+    """Return the identifiers of figures, and numbers with that of a chapter, to the files of one kind with them."""
+    names: dict[str, set[Path]] = defaultdict(set)
+    left = MAX_BYTES
+    for file, _ in islice(find_documents([site], suffixes={suffix.lower()}), MAX_FILES):
+        try:
+            text = read_plain(file, left)
+        except (OSError, ValueError):
+            continue
+        left -= len(text)
+        for match in _NAMES.finditer(text):
+            number = match[1] and match[1].replace(b"-", b".")
+            names[(number or match[0]).decode(errors="replace")].add(file.resolve())
+    return names
+
+
+def forget_sites() -> None:
+    """Forget the names in sites, whose documents may have changed."""
+    site_names.cache_clear()
+
+
+class _Header:
+    """A picture's file, of which no more than ``MAX_HEADER`` bytes are read, in at most ``MAX_READS`` reads."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self._bytes, self._reads = file, MAX_HEADER, MAX_READS
+        self.seek, self.tell = file.seek, file.tell
+
+    def read(self, size: int = -1) -> bytes:
+        self._reads -= 1
+        if self._reads < 0 or (self._bytes == 0 and size):
+            raise ValueError("a header of more bytes than any program writes")
+        data = self._file.read(min(size, self._bytes) if size >= 0 else self._bytes)
+        self._bytes -= len(data)
+        return data
+
+
+def pixels(file: Path | bytes) -> tuple[int, int] | None:
+    """Return the width and height of a picture by its header; None if they are unknown."""
+    import imagesize
+
+    try:
+        with BytesIO(file) if isinstance(file, bytes) else open_plain(file) as opened:
+            width, height = imagesize.get(_Header(opened))
+            return (int(width), int(height)) if min(width, height) >= 1 else None
+    except Exception:  # what a damaged header makes of the package: errors of any kind
+        return None
