@@ -271,7 +271,7 @@ def test_missing_texts_for_which_programs_put_the_name_of_the_file(tmp_path, nam
 )
 def test_a_picture_with_a_function_is_a_picture(tmp_path, name, markup, function):
     (tmp_path / name).write_text(markup.format('<img src="a.png" alt="A lens">'))
-    page, _ = check_page(tmp_path / name, CheckSettings(), ReadSettings())
+    page = check_page(tmp_path / name, CheckSettings(), ReadSettings()).page
     assert [(picture.alt, picture.function, picture.place.at) for picture in page.pictures] == [
         ("A lens", function, markup.index("{"))
     ]
@@ -281,7 +281,7 @@ def test_a_picture_that_sends_a_form_is_a_picture(tmp_path):
     (tmp_path / "a.html").write_text(
         '<form>Where to? <input name="q"> <input type="IMAGE" src="a.png" alt="Go"></form>'
     )
-    page, _ = check_page(tmp_path / "a.html", CheckSettings(), ReadSettings())
+    page = check_page(tmp_path / "a.html", CheckSettings(), ReadSettings()).page
     assert [(picture.alt, picture.function, picture.place.column) for picture in page.pictures] == [
         ("Go", "button", 34)
     ]

@@ -132,7 +132,7 @@ def test_the_size_of_a_picture_is_looked_for_in_so_many_bytes(tmp_path, monkeypa
     assert sum(read) <= files.MAX_HEADER
     assert len(read) <= files.MAX_READS
     (tmp_path / "a.png").write_bytes(picture)
-    (tmp_path / "a.md").write_text("![](a.png)\n")
+    (tmp_path / "a.md").write_text("![A fox](a.png)\n")
     assert told(tmp_path, "a.md") == []
 
 

@@ -210,8 +210,9 @@ def link(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
 def function(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
     if not picture.function or not picture.alt:
         return None
-    lacks, pattern = {"link": ("target", _NO_TARGET), "button": ("action", _NO_ACTION)}[picture.function]
-    if pattern.fullmatch(_bare(picture.alt)):
+    text, is_link = _bare(picture.alt), picture.function == "link"
+    if _NO_TARGET.fullmatch(text) if is_link else _NO_ACTION.fullmatch(text):
+        lacks = "target" if is_link else "action"
         return f"the alternative text {quoted(picture.alt)} names no {lacks}, and {_FUNCTIONS[picture.function]}"
     return None
 

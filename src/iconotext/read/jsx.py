@@ -31,9 +31,7 @@ TITLES = ("title", "label")
 """Attributes of components whose text readers see above the content."""
 
 IMPORT = re.compile(r"""\bimport[ \t]+([\w$]+)[ \t]*(?:,[^'"\n]{0,300})?[ \t]from[ \t]*["']([^"'\n]{1,1000})["']""")
-CONSTANT = re.compile(
-    r"""\bconst[ \t]+([\w$]+)(?:[ \t]*:[^=\n]{1,100})?[ \t]*=[ \t]*([^\n]{1,1000}?);?[ \t]*$""", re.MULTILINE
-)
+CONSTANT = re.compile(r"""\bconst[ \t]+([\w$]+)(?:[ \t]*:[^=\n]{1,100})?[ \t]*+=([^\n]{1,1000})$""", re.MULTILINE)
 MODULE = re.compile(
     r"""^import[ \t]+(?:[^'"\n;]{1,300}[ \t}]from[ \t]+)?["'][^'"\n]{1,300}["'](?:;|[ \t]*$)""", re.MULTILINE
 )
@@ -46,7 +44,7 @@ QUOTED = re.compile(r"""["'`]([^"'`\n$]{1,1000})["'`]""")
 
 # Quantifiers with + behind them give nothing back, and strings are bounded, so that reading takes linear time.
 TOKEN = re.compile(
-    r"""(?<!:)//[^\n]*+|/\*.*?(?:\*/|\Z)|'(?:\\.|[^'\\\n]){0,500}+'|"(?:\\.|[^"\\\n]){0,500}+"|`(?:\\.|[^`\\])*+(?:`|\Z)|[{}]""",
+    r"""(?<!:)//[^\n]*+|/\*.*?(?:\*/|\Z)|'(?:\\.|[^'\\\n]){0,500}+'|"(?:\\.|[^"\\\n]){0,500}+"|`(?:\\.|[^`\\])*+(?:`|\\?\Z)|[{}]""",
     re.DOTALL,
 )
 """A piece of JavaScript that matters for finding where it ends."""
@@ -241,7 +239,7 @@ class _Jsx:
     def constants(self, code: str) -> dict[str, str]:
         """Return the addresses and texts to which a module gives names."""
         values = {name: address for name, address in IMPORT.findall(code) if IMAGE_NAME.search(address)}
-        resolved = ((name, self.value("{" + value + "}")) for name, value in CONSTANT.findall(code))
+        resolved = ((name, self.value("{" + value.strip("; \t") + "}")) for name, value in CONSTANT.findall(code))
         return values | {name: value for name, value in resolved if value is not None}
 
     def shown(self, code: str) -> str:
