@@ -17,6 +17,28 @@ from tests.support.docx import Making
 from tests.support.pandoc import DOCUMENTS, pandoc
 from tests.support.pptx import picture, table, text, write_pptx
 
+MDX = """import map, {x} from './img/a.png';
+export const url = "/img/b.png"; export const f = () => { return `}` }
+
+# The map {#map}
+
+{/* <img src="no.png"/> */} See <B color="red">this *red*</B>{" "}word and {x.y && <img src={url} alt={y} />}.
+
+<Tabs>
+  <TabItem value="a" label="Linux">
+    - one
+
+    <Image src={map} alt='A map' width={400} {...more} />
+  </TabItem>
+</Tabs>
+
+:::note[Care]
+<Frame caption="Old."><img src={require('./img/c.png').default} style={{zoom: '50%'}}/></Frame>
+:::
+
+<ThemedImage sources={{light: useBaseUrl('/a.svg'), dark: useBaseUrl('/b.svg')}} />
+"""
+
 MARKDOWN = """---
 title: &name "Trams: old & new"
 lang: en-GB
@@ -247,7 +269,7 @@ def seeds(format_: str) -> list[bytes]:
     match format_:
         case "markdown":
             toml = '+++\ntitle = "T"\nlang = "fr"\ndate = 2020-01-01\n+++\n\nDu texte.\n'
-            return [MARKDOWN.encode(), LABELLED.encode(), toml.encode(), MARKDOWN.encode("utf-16")]
+            return [MARKDOWN.encode(), LABELLED.encode(), MDX.encode(), toml.encode(), MARKDOWN.encode("utf-16")]
         case "html":
             return [HTML.encode(), HTML.replace("utf-8", "iso-8859-1").encode("latin-1", "replace")]
         case "asciidoc":
