@@ -199,3 +199,21 @@ def test_files_of_folders_that_are_not_read_are_named(tmp_path, monkeypatch):
     assert check([tmp_path]).unread == lines
     output = run(tmp_path).output
     assert [line in output for line in lines] == [True, True]
+
+
+@pytest.mark.parametrize("options", [["--sarif", "FILE"], ["--baseline", "FILE", "--write-baseline"]])
+def test_nothing_is_replaced_that_no_check_wrote(repository, options):
+    ends = 1 if "--sarif" in options else 0  # with a new baseline, all is known
+    for name in ("my docs/a.md", "thesis.tex", "data.json"):
+        file = repository / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text('{"version": 2, "data": "![image](a.png)"}\n')
+        arguments = ["my docs", *(name if option == "FILE" else option for option in options)]
+        refused = run(*arguments, status=2)
+        assert f"{name} exists already, and is not as iconotext wrote it" in refused.stderr
+        assert file.read_text().startswith('{"version": 2, "data"')
+    for force in ([], ["--force"], []):
+        done = run("my docs", *("new.json" if option == "FILE" else option for option in options), *force, status=ends)
+        assert "exists already" not in done.stderr
+    run(*arguments, "--force", status=ends)
+    assert "my docs" in (repository / "data.json").read_text().replace("%20", " ")

@@ -35,7 +35,7 @@ from iconotext.plain_text import counted, encodable, json_text, listed, readable
 from iconotext.read import LEAST_SECONDS, MAX_MEMORY, Failure, ReadSettings, find_documents, read_isolated
 from iconotext.read.find import no_documents, unread_lines
 from iconotext.read.format import all_formats, file_format, suffix_format
-from iconotext.system.files import read_plain, write_text
+from iconotext.system.files import check_ours, read_plain, write_text
 from iconotext.system.strict_json import parse_json
 from iconotext.system.worker import run_isolated, start_worker
 
@@ -169,6 +169,9 @@ def _may_hold_pictures(path: Path, reading: ReadSettings) -> bool:
 
 
 BASELINE_VERSION = 2
+_BASELINE = re.compile(rb'\{"version": \d+, "findings": \[')
+"""How a baseline begins, of any version of iconotext."""
+
 MAX_BYTES = 64 * 2**20
 """Limit for the file of a baseline."""
 
@@ -234,6 +237,9 @@ def _aligned(rows: Sequence[tuple[str, str, str, str]]) -> Iterator[str]:
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 """The schema for programs that read the file; nothing is fetched from this address."""
+
+_SARIF = re.compile(rb'(?s)\{\s*+"\$schema": .*?"driver": \{\s*+"name": "iconotext check"')
+"""How a SARIF log of the check begins."""
 
 ROOT = "SRCROOT"
 FINGERPRINT = "iconotextCheck/v1"
@@ -336,18 +342,24 @@ def audit(
     baseline: Path | None = None,
     make_baseline: bool = False,
     formats: Collection[str] = (),
+    force: bool = False,
 ) -> Audit:
     """Check documents, and write the requested files.
 
     Args:
+        force: Whether to replace files that no check wrote.
         formats: Names of the formats to read (default: all).
         as_json: Whether to print findings as JSON.
-        sarif: File for the findings as SARIF; replaces an existing file.
+        sarif: File for the findings as SARIF; replaces the one of an earlier check.
         baseline: The baseline file.
         make_baseline: Whether to write the findings as the baseline, so that none is new.
     """
     if make_baseline and baseline is None:
         raise SettingError("a baseline is to be written, and no file is named for it: which one?")
+    if make_baseline and baseline is not None:
+        check_ours(baseline, _BASELINE, force)
+    if sarif is not None:
+        check_ours(sarif, _SARIF, force)
     accepted: frozenset[str] = frozenset()
     if baseline is not None and not make_baseline:
         accepted = read_baseline(baseline)

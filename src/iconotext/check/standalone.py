@@ -52,6 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             baseline=options.get("baseline"),
             make_baseline=options["write_baseline"],
             formats=READS,
+            force=options["force"],
         )
     except IconotextError as error:
         _complain(str(error))
@@ -90,6 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--write-baseline", action="store_true", default=False, help="Write all findings into the baseline."
     )
+    parser.add_argument("--force", action="store_true", default=False, help="Replace a file that no check wrote.")
     return parser
 
 

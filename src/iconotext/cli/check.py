@@ -41,6 +41,7 @@ def check(
     write_baseline: Annotated[
         bool, typer.Option("--write-baseline", help="Write all findings into the baseline.")
     ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that no check wrote.")] = False,
 ) -> None:
     """Find what is wrong with the pictures of documents: alternative texts, numbers, references, captions, files.
 
@@ -56,7 +57,14 @@ def check(
     """
     with known_errors(status=FAILED):
         result = audit(
-            paths, checking, reading, as_json=json, sarif=sarif, baseline=baseline, make_baseline=write_baseline
+            paths,
+            checking,
+            reading,
+            as_json=json,
+            sarif=sarif,
+            baseline=baseline,
+            make_baseline=write_baseline,
+            force=force,
         )
         if result.output:
             say(result.output)

@@ -200,6 +200,24 @@ def check_overwrite(path: Path, force: bool) -> None:
         raise _exists(path)
 
 
+def check_ours(path: Path, beginning: re.Pattern[bytes], force: bool) -> None:
+    """Raise ``OutputError`` if a file would be replaced that does not begin as those of iconotext, without ``force``.
+
+    For files that the same command writes again and again. A pipe or a device is written to, not replaced.
+    """
+    if path.is_dir():
+        raise OutputError(f"cannot write {path}: it is a folder")
+    if force or not os.path.lexists(path) or (path.exists() and not path.is_file()):
+        return
+    try:
+        with open_plain(path) as file:
+            ours = beginning.match(file.read(1024))
+    except OSError:
+        ours = None
+    if ours is None:
+        raise OutputError(f"{path} exists already, and is not as iconotext wrote it: the option force replaces it")
+
+
 def write_error(path: Path | str, error: BaseException) -> OutputError:
     """Return the error to raise if something cannot be written."""
     message = f"cannot write {path}: {getattr(error, 'strerror', None) or error}"
