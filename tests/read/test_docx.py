@@ -250,7 +250,7 @@ def test_addresses_cannot_leave_the_archive(tmp_path, plain):
 
 
 def test_more_than_the_limit(tmp_path, plain):
-    with pytest.raises(HostileDocumentError, match="max_bytes"):
+    with pytest.raises(HostileDocumentError, match="option max-bytes"):
         reading(tmp_path, plain, max_bytes=len(plain) + 100)
 
 

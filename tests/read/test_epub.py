@@ -116,5 +116,5 @@ def test_members_with_names_that_climb(tmp_path):
 
 
 def test_more_than_the_limit(tmp_path):
-    with pytest.raises(HostileDocumentError, match="max_bytes"):
+    with pytest.raises(HostileDocumentError, match="option max-bytes"):
         reading(tmp_path, book(), max_bytes=3_500)

@@ -22,7 +22,7 @@ def test_bad_files(tmp_path):
         read_as(tmp_path / "a.xyz", b"whatever")
     with pytest.raises(DocumentError, match=r"binary\.md: not a text file"):
         read_as(tmp_path / "binary.md", b"\x00\xff\xfe\x81" * 50)
-    with pytest.raises(HostileDocumentError, match="max_bytes"):
+    with pytest.raises(HostileDocumentError, match="option max-bytes"):
         read_as(tmp_path / "large.md", "x" * 100, max_bytes=10)
     with pytest.raises(DocumentError, match="cannot be read"):
         read(tmp_path)
