@@ -252,7 +252,7 @@ def test_a_picture_of_several_sentences_is_told_with_the_keyboard(visit, running
     review = running[0].ask("GET", f"{home}/review").json
     said = sorted(p["verdicts"]["Cy"] for p in review["pictures"])
     assert said == sorted([sorted([first[0], first[2]]), sorted(second[:2])])
-    assert page.locator("text=Take it for Label Studio").count() == 1
+    assert page.locator("text=Take the corpus").count() == 1
 
 
 def test_a_wrong_link_is_corrected_where_it_is_seen(visit, running):

@@ -43,9 +43,7 @@ def test_without_a_command_there_is_help(command, shown):
 
 def test_every_data_set_has_a_builder():
     papers = {"mscoco", "story-dii", "story-sis", "dii-stress", "rqa", "diy", "wiki", "cite", "clue"}
-    assert papers | {"captions", "folder", "label-studio", "pairs", "mmc4", "obelics", "multi-retrieval"} == set(
-        inside("corpus build")
-    )
+    assert papers | {"captions", "folder", "pairs", "mmc4", "obelics", "multi-retrieval"} == set(inside("corpus build"))
 
 
 @pytest.mark.slow

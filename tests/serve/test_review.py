@@ -149,15 +149,12 @@ def test_where_nothing_is_decided_there_is_no_corpus_and_it_is_said_why(server, 
     assert server.ask("GET", f"{home}/corpus").json == {"detail": "nobody has judged a picture yet"}
     for reviewer, sentence in (("Ada", 1), ("Bob", 2)):
         server.ask("POST", f"{home}/verdicts", verdict(document, 0, sentence, reviewer=reviewer))
-    for what in ("corpus", "label-studio"):
-        answer = server.ask("GET", f"{home}/{what}")
-        assert (answer.status, answer.json["detail"]) == (
-            409,
-            "every picture that was judged is undecided: no answer has most votes",
-        )
+    answer = server.ask("GET", f"{home}/corpus")
+    assert answer.status == 409
+    assert answer.json["detail"] == "every picture that was judged is undecided: no answer has most votes"
 
 
-def test_verdicts_are_taken_as_a_corpus_and_as_tasks_that_say_the_same(server, article, tmp_path):
+def test_verdicts_are_taken_as_a_corpus(server, article, tmp_path):
     files = dict.fromkeys(("a/one.md", "b/one.md", "b/two.md", "Why %3F.md"), article["trip/article.md"])
     for folder in ("a/", "b/", ""):
         files |= {f"{folder}{name}": article[f"trip/{name}"] for name in ("red.png", "green.png")}
@@ -173,20 +170,12 @@ def test_verdicts_are_taken_as_a_corpus_and_as_tasks_that_say_the_same(server, a
     assert answer.headers["content-type"] == "application/zip"
     with zipfile.ZipFile(io.BytesIO(answer.body)) as packed:
         packed.extractall(tmp_path)
-    answer = server.ask("GET", f"{home}/label-studio")
-    assert answer.headers["content-type"] == "application/json"
-    assert [len(task["data"]["pictures"]) for task in answer.json] == [2, 1, 1, 1]  # those that were judged
-    assert [r for r in answer.json[0]["predictions"][0]["result"] if r["type"] == "relation"]
-    (tmp_path / "tasks.json").write_bytes(answer.body)
-    corpus, gold = tmp_path / "corpus.jsonl", tmp_path / "gold.jsonl"
-    program.run("corpus", "build", "label-studio", "--source", tmp_path / "tasks.json", "--output", gold)
-    for file in (corpus, gold):
-        assert "4 documents, nothing wrong" in program.run("corpus", "check", file).stdout
-        rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-        assert [row["links"] for row in rows] == [[[1, 0], [2, 1], [3, 1]], [], [[4, 0]], [[2, 0]]]
-        assert [row["positions"] for row in rows] == [[2, 4], [4], [2], [4]]
-        assert all((tmp_path / name).is_file() for row in rows for name in row["images"])
-    assert b"<Relations>" in server.ask("GET", "/v1/label-studio/interface").body
+    corpus = tmp_path / "corpus.jsonl"
+    assert "4 documents, nothing wrong" in program.run("corpus", "check", corpus).stdout
+    rows = [json.loads(line) for line in corpus.read_text(encoding="utf-8").splitlines()]
+    assert [row["links"] for row in rows] == [[[1, 0], [2, 1], [3, 1]], [], [[4, 0]], [[2, 0]]]
+    assert [row["positions"] for row in rows] == [[2, 4], [4], [2], [4]]
+    assert all((tmp_path / name).is_file() for row in rows for name in row["images"])
     assert not list((server.data / "exports").iterdir())
     server.ask("DELETE", home)
 

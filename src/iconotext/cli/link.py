@@ -313,7 +313,6 @@ def link(
     - `iconotext link article.md --explain`
     - `iconotext link report.pdf --to json | jq '.[0].links[0]'`
     - `iconotext link site/ --root site/static --to parquet --output links.parquet`
-    - `iconotext link docs/ --to label-studio --output tasks.json`
     - `iconotext link book.epub --epub chapters --evidence picture,caption`
     """
     in_folder = to == HTML.name and not is_page(output)
@@ -421,8 +420,8 @@ def link_file(paths: list[Path], output: Path | None, to: Output, settings: RunS
     from iconotext.system.files import check_overwrite
 
     force = settings.force or (to is HTML and output is not None and is_untouched(output))
-    for file in to.files(output) if output is not None else ():
-        check_overwrite(file, force)
+    if output is not None:
+        check_overwrite(output, force)
     run = Run(paths, settings.reading, output=output, quiet=settings.quiet)
     if not to.several and (len(run.names) > 1 or settings.reading.epub == "chapters"):
         raise OutputError(f"{output} can hold one document: name a folder for the pages of several")
@@ -432,12 +431,9 @@ def link_file(paths: list[Path], output: Path | None, to: Output, settings: RunS
         run.finish()
         return
     to.write_file(results, output, force=force, explained=settings.linking.explain)
-    message = f"{'Open' if to is HTML else 'Wrote'} {output}"
-    if to.companion is not None:
-        message += f", and {to.companion.summary}: {to.files(output)[1]}"
     run.show_table(settings.linking)
     if not settings.quiet and (run.shows_pictures or to is not HTML):
-        say(message, err=True)
+        say(f"{'Open' if to is HTML else 'Wrote'} {output}", err=True)
     run.finish()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby, takewhile
 
@@ -13,8 +13,6 @@ from iconotext.types import Document, Image, Kind, Link, LinkedDocument, Sentenc
 Span = tuple[int, int]
 
 BETWEEN_BLOCKS = "\n\n"
-COVERED = 0.5
-"""A sentence is within a range of the text that covers more than this share of it."""
 
 DEFAULT_LEVEL = 2
 """Level of headings whose level is unknown; the title, repeated as a heading, has level 1."""
@@ -36,17 +34,6 @@ def document_text(document: Document) -> tuple[str, list[Span]]:
             spans.append((length - len(text), length))
             parts += [space, text]
     return "".join(parts), spans
-
-
-def sentences_within(spans: Iterable[Span | None], start: int, end: int) -> set[int]:
-    """Return the sentences of which a range of the text covers more than half, or the sentence around the range."""
-    return {
-        number
-        for number, span in enumerate(spans)
-        if span is not None
-        and (common := min(end, span[1]) - max(start, span[0])) > 0
-        and (common > COVERED * (span[1] - span[0]) or span[0] <= start <= end <= span[1])
-    }
 
 
 def count_words(text: str) -> int:

@@ -25,21 +25,6 @@ Function = str | Callable[..., Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Companion:
-    """A second file that an output writes beside its file.
-
-    Attributes:
-        suffix: Its suffix, instead of that of the file.
-        summary: Its content, as a noun with an article.
-        text: Function without arguments that returns its text.
-    """
-
-    suffix: str
-    summary: str
-    text: Function
-
-
-@dataclass(frozen=True, slots=True)
 class Output:
     """A format in which linked documents are written: as text (``text``), or as a file (``write``).
 
@@ -54,7 +39,6 @@ class Output:
             ``explained`` says that links have explanations.
         failures: Whether a ``Failure`` is passed for each document that could not be linked.
         several: Whether a file can hold several documents.
-        companion: A second file beside it.
     """
 
     name: str
@@ -65,11 +49,6 @@ class Output:
     write: Function | None = None
     failures: bool = False
     several: bool = True
-    companion: Companion | None = None
-
-    def files(self, path: Path) -> list[Path]:
-        """Return the files that ``write_file`` writes."""
-        return [path, path.with_suffix(self.companion.suffix)] if self.companion else [path]
 
     def text_parts(self, results: Iterable[LinkedDocument | Failure], folder: Path) -> Iterable[str]:
         """Make the text of documents, piece by piece, for a file in ``folder``; ``OutputError`` if it is no text."""
@@ -81,13 +60,11 @@ class Output:
     def write_file(
         self, results: Iterable[LinkedDocument | Failure], path: Path, *, force: bool = False, explained: bool = False
     ) -> None:
-        """Write documents to a file, and its companion."""
+        """Write documents to a file."""
         if self.write is not None:
             _resolved(self.write)(self._accepted(results), path, force=force, explained=explained)
         else:
             write_text(path, self.text_parts(results, path.parent), force=force)
-        if self.companion is not None:
-            write_text(path.with_suffix(self.companion.suffix), _resolved(self.companion.text)(), force=force)
 
     def _accepted(self, results: Iterable[LinkedDocument | Failure]) -> Iterable[LinkedDocument | Failure]:
         return results if self.failures else (result for result in results if isinstance(result, LinkedDocument))
@@ -116,15 +93,6 @@ OUTPUTS = (
         "An object for each document, one a line.",
         text="iconotext.report.as_json:json_lines",
         failures=True,
-    ),
-    Output(
-        "label-studio",
-        (),
-        "Tasks for Label Studio, in which people correct the links, and the labelling interface of the project.",
-        text="iconotext.corpus.label_studio:tasks_json",
-        companion=Companion(
-            ".xml", "the labelling interface of the project", "iconotext.corpus.label_studio:labelling_config"
-        ),
     ),
     Output(
         "markdown",

@@ -13,7 +13,6 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import FileResponse, Response, StreamingResponse
 from starlette.background import BackgroundTask
 
-from iconotext.corpus.label_studio import labelling_config
 from iconotext.errors import IconotextError
 from iconotext.plain_text import readable, shortened
 from iconotext.serve import export
@@ -139,19 +138,6 @@ def undo(jobs: TheJobs, collection: TheCollection, body: ReviewerIn) -> UndoneOu
 async def corpus(jobs: TheJobs, collection: TheCollection) -> FileResponse:
     """A zip with the judged pictures and a corpus with their links, for ``evaluate`` and ``train``."""
     return await _exported(jobs, collection, export.write_corpus, "corpus.zip", "application/zip")
-
-
-async def label_studio(jobs: TheJobs, collection: TheCollection) -> FileResponse:
-    """The judged pictures as tasks of Label Studio: verdicts as annotations, inferred links as predictions."""
-    return await _exported(
-        jobs, collection, export.write_tasks, "label-studio.json", "application/json", collection.habits
-    )
-
-
-def interface() -> Response:
-    """The labelling interface of a project of Label Studio for these tasks, as XML."""
-    headers = {"content-disposition": 'attachment; filename="label-studio.xml"'}
-    return Response(labelling_config(), media_type="application/xml", headers=headers)
 
 
 async def linked(jobs: TheJobs, document: TheDocument) -> Response:

@@ -1,4 +1,4 @@
-"""Export of verdicts, in the pool's processes: a corpus with gold links, and tasks of Label Studio."""
+"""Export of verdicts, in the pool's processes: a corpus with gold links."""
 
 from __future__ import annotations
 
@@ -10,14 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iconotext.corpus.formats.json_lines import write_jsonl
-from iconotext.corpus.label_studio import task
 from iconotext.corpus.row import row_of
 from iconotext.errors import DocumentError
-from iconotext.plain_text import json_text
 from iconotext.serve.sources import Place, digest, read_place
-from iconotext.serve.work import habits_of, linker
 from iconotext.system.files import open_atomic, write_bytes
-from iconotext.types import Document, Image, Link
+from iconotext.types import Document, Image
 
 if TYPE_CHECKING:
     from iconotext.evidence.habit import Judged
@@ -48,26 +45,6 @@ def write_corpus(items: Sequence[tuple[Place, str, Judged]], name: str, target: 
                 if picture.is_file():
                     packed.write(picture, picture.relative_to(folder).as_posix())
     return count
-
-
-def write_tasks(items: Sequence[tuple[Place, str, Judged]], name: str, target: str, habits: str) -> None:
-    """Write tasks of Label Studio, with verdicts as annotations and inferred links as predictions.
-
-    As in the corpus, a document has only pictures that people have judged. Arguments and errors as for
-    ``write_corpus``; ``habits`` are those of the collection, from ``work.habits_text``.
-    """
-    with tempfile.TemporaryDirectory(prefix="iconotext-") as temporary, open_atomic(Path(target)) as file:
-        folder = Path(temporary)
-        for number, (place, sha256, judged) in enumerate(items):
-            document = _read(place, sha256)
-            linked = linker("reading").link(document, habits_of(habits, {document.id: judged}))
-            numbers = {image: new for new, image in enumerate(sorted(judged))}
-            answered = _judged(document, judged, folder, f"{number}", name)
-            links = [replace(link, image=numbers[link.image]) for link in linked.links if link.image in numbers]
-            gold = [Link(sentence, image, 1.0, 1.0, {}) for sentence, image in answered.links or ()]
-            row = task(replace(linked, document=answered, links=tuple(links)), folder, gold)
-            file.write(("[\n" if not number else ",\n").encode() + json_text(row).encode())
-        file.write(b"\n]\n")
 
 
 def _read(place: Place, sha256: str) -> Document:

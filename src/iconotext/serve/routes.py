@@ -133,8 +133,6 @@ CALLS = (
     Route("POST", f"{_COLLECTION}/verdicts", collections.say, "collections", errors=_STATE, status=201),
     Route("POST", f"{_COLLECTION}/undo", collections.undo, "collections", errors=[404]),
     Route("GET", f"{_COLLECTION}/corpus", collections.corpus, "collections", errors=_FILE, sends=ZIP),
-    Route("GET", f"{_COLLECTION}/label-studio", collections.label_studio, "collections", errors=_FILE, sends=JSON),
-    Route("GET", "/v1/label-studio/interface", collections.interface, "collections", sends=["application/xml"]),
     Route("GET", _DOCUMENT, collections.linked, "collections", errors=_FILE, sends=JSON),
     Route("GET", f"{_DOCUMENT}/review", collections.shown, "collections", errors=_STATE, sends=JSON),
     Route("GET", f"{_DOCUMENT}/pictures/{{picture}}", collections.picture, "collections", errors=_STATE, sends=PICTURE),

@@ -36,7 +36,6 @@ class Builder:
 OWN_FILES = (
     Builder("folder", "Documents, or folders of them.", "iconotext.corpus.builders.folder"),
     Builder("captions", "Photographs with captions.", "iconotext.corpus.builders.captions"),
-    Builder("label-studio", "Links given in Label Studio.", "iconotext.corpus.label_studio"),
     Builder("pairs", "Each picture and its author's words.", "iconotext.corpus.builders.pairs"),
 )
 """Builders for users' own files."""

@@ -60,9 +60,7 @@ const summarize = () => {
   if (review.reviewers.length) {
     parts.push(make(
       "p", {}, make("a", { href: `/collections/${collection}/answers` }, "All answers, to look at and change"), " · ",
-      make("a", { href: `${home}/corpus` }, "Take the corpus"), " · ",
-      make("a", { href: `${home}/label-studio` }, "Take it for Label Studio"), " · ",
-      make("a", { href: "/v1/label-studio/interface" }, "its labelling interface"),
+      make("a", { href: `${home}/corpus` }, "Take the corpus"),
     ));
   }
   byId("summary").replaceChildren(...parts.filter(Boolean));
