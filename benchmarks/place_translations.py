@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from other_languages import LANGUAGES
 from result_tables import Figure, Table
 from rewritten import Rewritten, origins
 
@@ -35,6 +34,7 @@ from iconotext.types import Evidence, LinkedDocument
 from place import MEASURES, Placed, cells
 
 FloatMatrix = NDArray[np.float32]
+LANGUAGES = {"ko": "Korean", "pt": "Portuguese", "vi": "Vietnamese"}
 BY_DIRECTION = ("same relative position", "`place --parallel`")
 
 
