@@ -42,6 +42,15 @@ def test_an_address_that_no_file_can_have_costs_nothing(tmp_path, address):
     assert ("alt-placeholder", "https://x.test/a.png") in [(f.rule, f.source) for f in checked.findings]
 
 
+def test_an_address_with_a_zero_byte_is_of_no_file(tmp_path):
+    (tmp_path / "a.md").write_text("![A fox in the snow](a%00/b.png)\n")
+    (finding,) = check([tmp_path / "a.md"]).findings
+    assert (finding.rule, finding.message.partition(" is ")[2]) == (
+        "file-missing",
+        "not found: its address has a zero byte in it",
+    )
+
+
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="nothing is closed to this user")
 def test_a_folder_that_cannot_be_listed_costs_nothing(tmp_path):
     (tmp_path / "closed").mkdir(mode=0o000)

@@ -123,7 +123,7 @@ def open_address(address: str, document: Path, within: Path, settings: ReadSetti
     # The whole address as it is written comes last: a "?" or "#" in it may be a part of the file's name.
     for path in dict.fromkeys((*_spellings(_path_part(address)), address)):
         if "\x00" in path:
-            raise ImageError("its address has a zero byte in it")
+            raise ImageError("not found: its address has a zero byte in it")
         if aliased := ALIASED.match(path):
             rest = path[aliased.end() :]
             file = _on_site(rest, document, settings, site) or _on_site(f"src/{rest}", document, settings, site)
