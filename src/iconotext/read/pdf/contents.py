@@ -11,7 +11,7 @@ from iconotext.read.contents import MAX_GAP_WORDS, Entry, Listing, Row, Titles, 
 from iconotext.read.pdf.lines import Line, Word
 
 if TYPE_CHECKING:
-    from iconotext.read.pdf.document import Page
+    from iconotext.read.pdf.page import Page
 
 GAP = 2
 """Maximum number of lines between two lines of contents: the beginning of a long title, the name of a part."""

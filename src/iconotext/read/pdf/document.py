@@ -1,7 +1,4 @@
-"""The reading of a PDF file with pdfium: its pages one after the other, its title and language.
-
-Drawings of lines and curves (plots, diagrams) are no embedded images, and are not found.
-"""
+"""The reading of a PDF file with pdfium: its pages one after the other, its title and language."""
 
 from __future__ import annotations
 
@@ -9,7 +6,6 @@ import contextlib
 import ctypes
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pypdfium2 as pdfium
@@ -18,9 +14,10 @@ import pypdfium2.raw as raw
 from iconotext.errors import DocumentError, HostileDocumentError
 from iconotext.plain_text import counted
 from iconotext.read.blocks import Flow
-from iconotext.read.pdf.images import MAX_OBJECTS, ImageDecoder, PageImage, PageImages
+from iconotext.read.pdf.images import ImageDecoder
 from iconotext.read.pdf.layout import lay_out
-from iconotext.read.pdf.lines import LOST, Box, Handle, Line, Transform, page_transform, read_lines, transformed_box
+from iconotext.read.pdf.lines import LOST, Handle
+from iconotext.read.pdf.page import Page, read_page
 from iconotext.read.sentences import language_code
 from iconotext.read.settings import ReadSettings
 
@@ -30,19 +27,6 @@ MAX_IMAGE_BYTES = 512 * 2**20
 FILE_NAME = re.compile(
     r"\.(?:docx?|odt|pdf|tex|dvi|indd|rtf|html?|pptx?|qxp|md|txt)$|^(?:untitled|microsoft word - )", re.IGNORECASE
 )
-
-
-@dataclass(slots=True)
-class Page:
-    """A page of a document."""
-
-    number: int  # from 1
-    width: float  # as shown, in points
-    height: float  # as shown, in points
-    lines: list[Line]
-    lost: int  # number of characters in its words that have no text
-    images: list[PageImage]
-    links: list[tuple[Box, int, float | None]]  # (place on this page, page of the target, height there from its foot)
 
 
 def read_document(path: Path, settings: ReadSettings) -> list[Flow]:
@@ -118,36 +102,3 @@ def _language(document: Handle) -> str:
     buffer = ctypes.create_string_buffer(needed)
     raw.FPDFCatalog_GetLanguage(document, ctypes.cast(buffer, ctypes.POINTER(ctypes.c_ushort)), needed)
     return buffer.raw[:needed].decode("utf-16-le", errors="replace").rstrip("\x00")
-
-
-def read_page(document: Handle, index: int, decoder: ImageDecoder) -> Page:
-    """Read one page; it raises ``pdfium.PdfiumError`` if the page cannot be loaded."""
-    with contextlib.closing(document[index]) as page:
-        transform = page_transform(page)
-        width, height = page.get_size()
-        with contextlib.closing(page.get_textpage()) as text:
-            lines, lost = read_lines(text, transform, width, height)
-        images = PageImages(page, index + 1, transform, decoder).read()
-        return Page(index + 1, width, height, lines, lost, images, list(_links(document, page, transform)))
-
-
-def _links(document: Handle, page: Handle, transform: Transform) -> Iterator[tuple[Box, int, float | None]]:
-    """Yield the links within the document; one to a whole page has no height."""
-    position, link = ctypes.c_int(0), raw.FPDF_LINK()
-    for _ in range(MAX_OBJECTS):
-        if not raw.FPDFLink_Enumerate(page, position, link):
-            return
-        destination = raw.FPDFLink_GetDest(document, link)
-        if not destination:
-            action = raw.FPDFLink_GetAction(link)
-            destination = raw.FPDFAction_GetDest(document, action) if action else None
-        rectangle = raw.FS_RECTF()
-        if not destination or not raw.FPDFLink_GetAnnotRect(link, rectangle):
-            continue
-        index = raw.FPDFDest_GetDestPageIndex(document, destination)
-        has = [ctypes.c_int() for _ in range(3)]  # x, y, and zoom
-        values = [ctypes.c_float() for _ in range(3)]
-        located = raw.FPDFDest_GetLocationInPage(destination, *has, *values)
-        if index >= 0:
-            box = transformed_box(transform, rectangle.left, rectangle.bottom, rectangle.right, rectangle.top)
-            yield box, index + 1, values[1].value if located and has[1].value else None

@@ -34,7 +34,7 @@ from iconotext.read.pdf.paragraphs import (
 )
 
 if TYPE_CHECKING:
-    from iconotext.read.pdf.document import Page
+    from iconotext.read.pdf.page import Page
 
 MARGIN = 0.14  # share of the height at the head and the foot of a page where running lines stand
 PAGE_NUMBER = re.compile(

@@ -18,7 +18,7 @@ from iconotext.read.pdf.lines import Box, Line, bounding_box, overlap
 from iconotext.types import Kind
 
 if TYPE_CHECKING:
-    from iconotext.read.pdf.document import Page
+    from iconotext.read.pdf.page import Page
 
 SENTENCE_END = re.compile(r"[.!?:;…。！？؟۔।][\"'”’»)\]」』）]*$")
 CJK = re.compile("[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
