@@ -29,7 +29,9 @@ import lxml.html
 from statsmodels.stats.proportion import proportion_confint
 
 from iconotext.check.audit import check_page
-from iconotext.check.page import Page, Picture, Place
+from iconotext.check.page import Page
+from iconotext.check.picture import Picture
+from iconotext.check.places import Place
 from iconotext.check.rules import CheckSettings, broken_rules
 from iconotext.read import ReadSettings
 

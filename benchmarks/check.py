@@ -39,7 +39,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from iconotext.check.audit import check_page
 from iconotext.check.language import sentences
-from iconotext.check.page import Picture
+from iconotext.check.picture import Picture
 from iconotext.check.rules import CheckSettings
 from iconotext.read import ReadSettings
 from iconotext.read.format import FORMATS

@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from iconotext.check import files
+from iconotext.check import picture as module
 from iconotext.check.audit import FAILED, audit, check
-from iconotext.check.files import Files, pixels, site_names
+from iconotext.check.files import Files, site_names
 from iconotext.check.language import same
 from iconotext.check.page import read_page
+from iconotext.check.picture import pixels
 from iconotext.check.places import PASSES, Finder
 from iconotext.check.rules import CheckSettings, apply_rules
 from iconotext.errors import RuleError
@@ -136,10 +138,10 @@ def test_the_size_of_a_picture_is_looked_for_in_so_many_bytes(tmp_path, monkeypa
             read.append(len(data))
             return data
 
-    monkeypatch.setattr(files, "BytesIO", Counted)
+    monkeypatch.setattr(module, "BytesIO", Counted)
     assert pixels(picture) is None
-    assert sum(read) <= files.MAX_HEADER
-    assert len(read) <= files.MAX_READS
+    assert sum(read) <= module.MAX_HEADER
+    assert len(read) <= module.MAX_READS
     (tmp_path / "a.png").write_bytes(picture)
     (tmp_path / "a.md").write_text("![A fox](a.png)\n")
     assert told(tmp_path, "a.md") == []

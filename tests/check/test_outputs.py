@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from jsonschema.validators import validator_for
 
 from iconotext.check.audit import check, finding_lines, read_baseline, sarif_log, write_baseline
-from iconotext.check.page import Place
+from iconotext.check.places import Place
 from iconotext.check.rules import Finding, repository_path
 from iconotext.errors import DocumentError, SettingError
 from iconotext.read import Failure

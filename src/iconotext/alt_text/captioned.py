@@ -13,7 +13,8 @@ from iconotext.alt_text.captioner import Captioner, NoReply, Reply
 from iconotext.alt_text.drafts import Draft, is_without_alt, present_texts
 from iconotext.alt_text.prompt import CANNOT_TELL, Prompt, prompts
 from iconotext.check.alt_texts import IMAGE_OF
-from iconotext.check.page import Page, Picture
+from iconotext.check.page import Page
+from iconotext.check.picture import Picture
 from iconotext.check.places import Place
 from iconotext.check.rules import CheckSettings, apply_rules
 from iconotext.errors import RuleError

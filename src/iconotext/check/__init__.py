@@ -8,7 +8,8 @@ from iconotext.system.lazy import lazy
 
 if TYPE_CHECKING:
     from iconotext.check.audit import Checked, check
-    from iconotext.check.page import Page, Picture, Reference
+    from iconotext.check.page import Page, Reference
+    from iconotext.check.picture import Picture
     from iconotext.check.rules import CheckSettings, Finding, Rule
 
 __all__ = ["CheckSettings", "Checked", "Finding", "Page", "Picture", "Reference", "Rule", "check"]
@@ -16,6 +17,7 @@ __all__ = ["CheckSettings", "Checked", "Finding", "Page", "Picture", "Reference"
 __getattr__, __dir__ = lazy(
     __name__,
     dict.fromkeys(("Checked", "check"), "iconotext.check.audit")
-    | dict.fromkeys(("Page", "Picture", "Reference"), "iconotext.check.page")
+    | dict.fromkeys(("Page", "Reference"), "iconotext.check.page")
+    | {"Picture": "iconotext.check.picture"}
     | dict.fromkeys(("CheckSettings", "Finding", "Rule"), "iconotext.check.rules"),
 )

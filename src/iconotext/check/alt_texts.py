@@ -8,18 +8,16 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from functools import lru_cache
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from iconotext.check.faults import FaultSettings
 from iconotext.check.language import FEW, other_language, same, sentences, without_label, without_number, words
-from iconotext.check.page import Page, Picture, quoted
+from iconotext.check.page import Page, quoted
+from iconotext.check.picture import Picture
 from iconotext.evidence.labels import own_labels, unlabelled
 from iconotext.read.address import MADE_BY_CODE
 from iconotext.read.format import all_formats
 from iconotext.types import Function
-
-if TYPE_CHECKING:
-    from iconotext.check.rules import CheckSettings
 
 # No rule finds texts that were swapped between pictures: its precision, 92 %, was too low for a check.
 _THINGS = (
@@ -183,7 +181,7 @@ _ICON = 64
 """Pixels of the shorter side below which a picture counts as an icon or a line, as ``images.MIN_SIDE``."""
 
 
-def missing(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
+def missing(picture: Picture, page: Page, settings: FaultSettings) -> str | None:
     if picture.alt is not None or picture.decorative or picture.alt_unknown:
         return None
     readers_get = all_formats()[page.format].alt_missing
@@ -201,13 +199,13 @@ def _is_empty_on_purpose(page: Page) -> bool:
     return all_formats()[page.format].alt_missing == "nothing"
 
 
-def link(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
+def link(picture: Picture, page: Page, settings: FaultSettings) -> str | None:
     if picture.function and picture.alt == "" and _is_empty_on_purpose(page):
         return f"an empty alternative text, and {_FUNCTIONS[picture.function]}"
     return None
 
 
-def function(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
+def function(picture: Picture, page: Page, settings: FaultSettings) -> str | None:
     if not picture.function or not picture.alt:
         return None
     text, is_link = _bare(picture.alt), picture.function == "link"
@@ -218,7 +216,7 @@ def function(picture: Picture, page: Page, settings: CheckSettings) -> str | Non
 
 
 # An empty text means decoration in HTML, and is a fault only of a picture that is content.
-def empty(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
+def empty(picture: Picture, page: Page, settings: FaultSettings) -> str | None:
     if picture.alt != "" or picture.decorative or picture.function or not _is_empty_on_purpose(page):
         return None
     if settings.empty == "never" or _ATTRIBUTES.match(_markdown(picture, page)):
@@ -241,7 +239,7 @@ def empty(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
     return f"an empty alternative text means decoration, but {why}: say what it shows, or mark it as decoration"
 
 
-def decorative(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
+def decorative(picture: Picture, page: Page, settings: FaultSettings) -> str | None:
     if picture.decorative and picture.alt:
         return f"marked as decoration, but its alternative text says {quoted(picture.alt)}: take one of the two away"
     if picture.alt and not picture.function and _DECORATION.fullmatch(_bare(picture.alt)):
@@ -249,14 +247,14 @@ def decorative(picture: Picture, page: Page, settings: CheckSettings) -> str | N
     return None
 
 
-def file_name(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
+def file_name(picture: Picture, page: Page, settings: FaultSettings) -> str | None:
     alt = picture.alt or ""
     if _FILE_NAME.fullmatch(alt) or _CAMERA.fullmatch(alt) or _is_stem(alt, _stems(picture)):
         return f"the alternative text {quoted(alt)} is the name of a file: say what the picture shows"
     return None
 
 
-def placeholder(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
+def placeholder(picture: Picture, page: Page, settings: FaultSettings) -> str | None:
     alt = (picture.alt or "").strip()
     label, caption = own_labels(alt), picture.caption or ""
     if label and label == own_labels(caption) and unlabelled(caption):
@@ -276,7 +274,7 @@ def _first_with(page: Page) -> dict[tuple[str, ...], Picture]:
     return pictures
 
 
-def duplicate(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
+def duplicate(picture: Picture, page: Page, settings: FaultSettings) -> str | None:
     first = _first_with(page).get(tuple(words(picture.alt or "")))
     if not picture.alt or first is None or not words(picture.alt) or set(first.sources) & set(picture.sources):
         return None
@@ -294,7 +292,7 @@ def _numbers(page: Page) -> dict[str, set[int]]:
     return numbers
 
 
-def series(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
+def series(picture: Picture, page: Page, settings: FaultSettings) -> str | None:
     numbered = without_number(picture.alt or "")
     if numbered is None:
         return None
@@ -306,7 +304,7 @@ def series(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
     return f"{text} differs from other alternative texts in its number alone: say what tells this picture from them"
 
 
-def caption(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
+def caption(picture: Picture, page: Page, settings: FaultSettings) -> str | None:
     if picture.alt and picture.caption:
         alt_words = words(picture.alt)
         if same(alt_words, words(picture.caption)) or same(alt_words, words(without_label(picture.caption))):
@@ -320,7 +318,7 @@ def _beside(texts: tuple[str, ...]) -> list[tuple[str, list[str]]]:
     return [(text, words(text)) for text in sentences(texts)]
 
 
-def sentence(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
+def sentence(picture: Picture, page: Page, settings: FaultSettings) -> str | None:
     alt_words = words(picture.alt or "")
     if len(alt_words) < 2:
         return None
@@ -331,7 +329,7 @@ def sentence(picture: Picture, page: Page, settings: CheckSettings) -> str | Non
     return None
 
 
-def long(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
+def long(picture: Picture, page: Page, settings: FaultSettings) -> str | None:
     length = len(picture.alt or "")
     if length > settings.max_length:
         return (
@@ -341,7 +339,7 @@ def long(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
     return None
 
 
-def image_of(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
+def image_of(picture: Picture, page: Page, settings: FaultSettings) -> str | None:
     alt = (picture.alt or "").strip()
     if phrase := IMAGE_OF.match(alt):
         where, said = "begins", phrase[0].strip()
@@ -354,7 +352,7 @@ def image_of(picture: Picture, page: Page, settings: CheckSettings) -> str | Non
     )
 
 
-def language(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
+def language(picture: Picture, page: Page, settings: FaultSettings) -> str | None:
     if picture.alt and page.language:
         other = other_language(picture.alt, page.language)
         if other is not None:
@@ -365,7 +363,7 @@ def language(picture: Picture, page: Page, settings: CheckSettings) -> str | Non
     return None
 
 
-def keywords(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
+def keywords(picture: Picture, page: Page, settings: FaultSettings) -> str | None:
     alt = picture.alt or ""
     parts = [len(words(part)) for part in re.split("[,;、]", alt)]
     keywords = [count for count in parts if 0 < count <= _KEYWORD]
@@ -391,7 +389,7 @@ def _is_icon(picture: Picture, page: Page) -> bool:
     return size is not None and min(size) < _ICON
 
 
-def _is_large(picture: Picture, page: Page, settings: CheckSettings) -> bool:
+def _is_large(picture: Picture, page: Page, settings: FaultSettings) -> bool:
     if picture.sides is not None and (sides := [side for side in picture.sides if side is not None]):
         return min(sides) >= settings.large
     size = page.files.size(picture) if page.files is not None else None

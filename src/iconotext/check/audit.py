@@ -19,7 +19,8 @@ from urllib.parse import quote
 
 from iconotext import __version__
 from iconotext.check.files import Files, forget_sites
-from iconotext.check.page import Page, Picture, read_page
+from iconotext.check.page import Page, read_page
+from iconotext.check.picture import Picture
 from iconotext.check.rules import (
     CheckSettings,
     Finding,

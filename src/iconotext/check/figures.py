@@ -12,18 +12,16 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from iconotext.check.faults import FaultSettings
 from iconotext.check.language import words
-from iconotext.check.page import FIGURE_NAME, Number, Page, Passage, Picture, Reference, number, quoted, shown
+from iconotext.check.page import FIGURE_NAME, Page, Passage, Reference, quoted, shown
+from iconotext.check.picture import Number, Picture, number
 from iconotext.check.places import names_at
 from iconotext.errors import ImageError
 from iconotext.evidence.labels import cited_labels, is_caption, own_labels, pointer, unlabelled
 from iconotext.plain_text import data_size
 from iconotext.read.address import MADE_BY_CODE, ON_THE_WEB, REMOTE, SCHEME, starts_from_site
-
-if TYPE_CHECKING:
-    from iconotext.check.rules import CheckSettings
 
 NEAR = 2
 """Passages before and after a picture in which "the figure below" or "this picture" may mean it."""
@@ -114,7 +112,7 @@ def _refers(page: Page) -> bool:
     return any(_names(picture) and _mentions(page, picture) for picture in page.pictures)
 
 
-def unmentioned(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
+def unmentioned(picture: Picture, page: Page, settings: FaultSettings) -> str | None:
     names = _names(picture)
     if not names or picture.decorative or page.named[names[0]][0] is not picture or _mentions(page, picture):
         return None
@@ -125,7 +123,7 @@ def unmentioned(picture: Picture, page: Page, settings: CheckSettings) -> str | 
     return f"the text refers to other figures but never to {_title(picture)}: say in it what the figure shows"
 
 
-def missing(reference: Reference, page: Page, settings: CheckSettings) -> str | None:
+def missing(reference: Reference, page: Page, settings: FaultSettings) -> str | None:
     label, target = reference.label, reference.target
     name = target if target is not None and FIGURE_NAME.match(target) else None
     # Most links lead to no figure. They end here, before the file is searched for what defines their target.
@@ -160,7 +158,7 @@ def _peers(page: Page) -> dict[Number, set[int]]:
     return peers
 
 
-def leads_elsewhere(reference: Reference, page: Page, settings: CheckSettings) -> str | None:
+def leads_elsewhere(reference: Reference, page: Page, settings: FaultSettings) -> str | None:
     if reference.label is None or reference.target is None:
         return None
     labels = [label for picture in page.named.get(reference.target, ()) for label in picture.labels]
@@ -239,7 +237,7 @@ def _rising(numbers: Sequence[int]) -> set[int]:
     return rising
 
 
-def out_of_order(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
+def out_of_order(picture: Picture, page: Page, settings: FaultSettings) -> str | None:
     wrong = _out_of_order(page).get(picture.index)
     return wrong and f"{wrong}: number them in their order"
 
@@ -258,14 +256,14 @@ def _number_used_twice(page: Page) -> dict[int, Picture]:
     return twice
 
 
-def number_used_twice(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
+def number_used_twice(picture: Picture, page: Page, settings: FaultSettings) -> str | None:
     first = _number_used_twice(page).get(picture.index)
     if first is None:
         return None
     return f"another figure ({page.where(first)}) is {_title(picture)}, too: give this one a number of its own"
 
 
-def far(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
+def far(picture: Picture, page: Page, settings: FaultSettings) -> str | None:
     names = _names(picture)
     if not names or page.named[names[0]][0] is not picture:
         return None
@@ -309,7 +307,7 @@ def _first_alike(page: Page) -> list[int]:
     return firsts
 
 
-def same_caption(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
+def same_caption(picture: Picture, page: Page, settings: FaultSettings) -> str | None:
     caption = words(unlabelled(picture.caption or ""))
     if sum(any(map(str.isalpha, word)) for word in caption) < 2 or (not picture.labels and _is_icon(page, picture)):
         return None  # "50 %", or a button below a caption
@@ -327,13 +325,13 @@ def same_caption(picture: Picture, page: Page, settings: CheckSettings) -> str |
     return f"another picture ({page.where(first)}) has the same caption {text}: say what is different"
 
 
-def no_picture(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
+def no_picture(picture: Picture, page: Page, settings: FaultSettings) -> str | None:
     if page.shows(picture):
         return None
     return f"{quoted(picture.source)} is a document and not shown as a picture: make it a link, or show a picture of it"
 
 
-def no_file(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
+def no_file(picture: Picture, page: Page, settings: FaultSettings) -> str | None:
     if page.files is None or picture.weight is not None or picture.problem is not None:
         return None
     if not all(map(_is_local, picture.sources)):
@@ -355,7 +353,7 @@ def _is_local(source: str) -> bool:
     return bool(source) and not remote and not source.startswith(MADE_BY_CODE) and not _TEXT_OF_CODE.search(source)
 
 
-def wasteful(picture: Picture, page: Page, settings: CheckSettings) -> str | None:
+def wasteful(picture: Picture, page: Page, settings: FaultSettings) -> str | None:
     if picture.sides is None or page.files is None or len(picture.sources) != 1:
         return None
     size, weight = page.files.size(picture), page.files.weight(picture)

@@ -9,31 +9,21 @@ import re
 from bisect import bisect_left
 from collections import defaultdict
 from functools import cached_property, lru_cache
-from io import BytesIO
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import unquote
 
+from iconotext.check.picture import Picture, pixels
 from iconotext.errors import ImageError
 from iconotext.read import ReadSettings, find_documents
 from iconotext.read.address import SITE_MARKERS, Addresses, site_folder
-from iconotext.system.files import open_plain, read_plain
-
-if TYPE_CHECKING:
-    from iconotext.check.page import Picture
+from iconotext.system.files import read_plain
 
 MAX_FILES = 5_000
 """Most files of a site, or of a folder, that are looked at for one document."""
 
 MAX_BYTES = 128 * 2**20
 """Most bytes of the other documents of a site that are searched for names of figures."""
-
-MAX_HEADER = 256 * 2**10
-"""Most bytes that are read of a picture to know its size, wherever in its file they lie."""
-
-MAX_READS = 20_000
-"""Most reads of a picture to know its size."""
 
 ALIKE = 100
 """Most names of files, around the place of a missing one in their order, that are compared with it."""
@@ -136,31 +126,3 @@ def site_names(site: Path, suffix: str) -> dict[str, set[Path]]:
 def forget_sites() -> None:
     """Forget the names in sites, whose documents may have changed."""
     site_names.cache_clear()
-
-
-class _Header:
-    """A picture's file, of which no more than ``MAX_HEADER`` bytes are read, in at most ``MAX_READS`` reads."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file, self._bytes, self._reads = file, MAX_HEADER, MAX_READS
-        self.seek, self.tell = file.seek, file.tell
-
-    def read(self, size: int = -1) -> bytes:
-        self._reads -= 1
-        if self._reads < 0 or (self._bytes == 0 and size):
-            raise ValueError("a header of more bytes than any program writes")
-        data = self._file.read(min(size, self._bytes) if size >= 0 else self._bytes)
-        self._bytes -= len(data)
-        return data
-
-
-def pixels(file: Path | bytes) -> tuple[int, int] | None:
-    """Return the width and height of a picture by its header; None if they are unknown."""
-    import imagesize
-
-    try:
-        with BytesIO(file) if isinstance(file, bytes) else open_plain(file) as opened:
-            width, height = imagesize.get(_Header(opened))
-            return (int(width), int(height)) if min(width, height) >= 1 else None
-    except Exception:  # what a damaged header makes of the package: errors of any kind
-        return None

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate, islice
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 
-from iconotext.check.files import pixels
+from iconotext.check.files import Files
 from iconotext.check.language import main_language
+from iconotext.check.picture import Number, Picture, number, pixels
 from iconotext.check.places import Finder, Place, names_at, place_at
 from iconotext.evidence.labels import Label, cited_labels, is_caption, own_labels, unlabelled
 from iconotext.plain_text import shortened
@@ -25,10 +25,7 @@ from iconotext.read.captions import attach_captions, shown_caption
 from iconotext.read.format import all_formats, suffix_format
 from iconotext.read.html import read_whole_page
 from iconotext.read.text_file import decode_text
-from iconotext.types import Function, Kind
-
-if TYPE_CHECKING:
-    from iconotext.check.files import Files
+from iconotext.types import Kind
 
 _WORD = re.compile(r"\w+")
 
@@ -47,66 +44,6 @@ FIGURE_NAME = re.compile(r"(?:fig|figure|abb)[-:_.]\w", re.IGNORECASE)
 
 SHOWN = 60
 """Maximum number of characters that a message quotes."""
-
-Number = tuple[str, str]
-"""Family and number of a label, without the part: Figure 3a is a part of Figure 3."""
-
-
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """A picture of a document, with all facts for judging it.
-
-    Attributes:
-        index: Its number among the pictures of the document, from 0.
-        block: Number of its block.
-        sources: Its addresses, the preferred one first.
-        alt: Its alternative text; "" if it is empty, None if there is none.
-        beside: The texts of its own block and of the blocks before and after it, without captions.
-        language: ISO 639-1 code declared by the document, or None.
-        cited: Whether a link in the document leads to it.
-        decorative: Whether the source marks it as decoration.
-        function: What it does if it is the only content of a link or a button.
-        alt_unknown: Whether code, another element or a title names it in place of an alternative text.
-        sides: Width and height at which it is shown, in pixels; None if not given.
-        anchors: Identifiers by which the document may point at it.
-        pixels: Width and height of a picture inside the document; None if unknown or elsewhere.
-        weight: Size in bytes of a picture inside the document; None if it is elsewhere.
-        problem: Why it cannot be used, if the reader has found that out.
-    """
-
-    place: Place
-    index: int
-    sources: tuple[str, ...]
-    block: int = 0
-    alt: str | None = None
-    caption: str | None = None
-    beside: tuple[str, ...] = ()
-    language: str | None = None
-    cited: bool = False
-    decorative: bool = False
-    function: Function | None = None
-    alt_unknown: bool = False
-    sides: tuple[int | None, int | None] | None = None
-    anchors: tuple[str, ...] = ()
-    pixels: tuple[int, int] | None = None
-    weight: int | None = None
-    problem: str | None = None
-
-    @property
-    def source(self) -> str:
-        """The address of the picture, for messages."""
-        return self.sources[0]
-
-    @property
-    def labels(self) -> tuple[Label, ...]:
-        """The labels at the beginning of its caption, else of its alternative text."""
-        return own_labels(self.caption or "") or own_labels(self.alt or "")
-
-    @property
-    def names(self) -> list[Number | str]:
-        """The numbers of its labels, and its anchors, each once."""
-        numbers: list[Number | str] = [number(label) for label in self.labels]
-        return list(dict.fromkeys([*numbers, *self.anchors]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,11 +87,6 @@ class Reference:
     def block(self) -> int:
         """Number of its block."""
         return self.passage.block
-
-
-def number(label: Label) -> Number:
-    """Return a label without its part."""
-    return label.family, label.number
 
 
 def quoted(text: str) -> str:

@@ -15,10 +15,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import field_validator
 
 from iconotext.check import alt_texts, figures
-from iconotext.check.page import Page, Picture, Reference
+from iconotext.check.faults import FaultSettings
+from iconotext.check.page import Page, Reference
+from iconotext.check.picture import Picture
 from iconotext.check.places import Place
 from iconotext.errors import one_line
 from iconotext.plain_text import did_you_mean
@@ -133,10 +135,8 @@ def rule_names() -> tuple[str, ...]:
     return (*dict.fromkeys(rule.group for rule in rules.values()), *rules)
 
 
-class CheckSettings(BaseModel):
+class CheckSettings(FaultSettings):
     """How pictures are checked; the command has an option for each."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     rules: tuple[Annotated[str, Choices(rule_names)], ...] = ()
     """Check only these rules or groups of rules, such as ``alt`` for all whose names begin so; commas between
@@ -144,20 +144,6 @@ class CheckSettings(BaseModel):
 
     skip: tuple[Annotated[str, Choices(rule_names)], ...] = ()
     """Leave out these rules or groups, commas between."""
-
-    empty: Literal["content", "always", "never"] = "content"
-    """When an empty alternative text is a fault: of a picture with a caption, one that a link leads to, a large one,
-    or one of Markdown that is no icon (content), of every picture that is not marked as decoration (always), or of
-    none (never)."""
-
-    large: int = Field(200, ge=1)
-    """Pixels that both sides of a picture must have to count as large."""
-
-    max_length: int = Field(1_000, ge=1)
-    """Most characters of an alternative text; 1,000 take a minute to hear."""
-
-    far: int = Field(500, ge=1)
-    """Most words between a figure and the text that refers to it; with more it counts as far."""
 
     @field_validator("rules", "skip")
     @classmethod

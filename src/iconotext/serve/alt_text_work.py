@@ -165,7 +165,7 @@ def to_describe(linked: LinkedDocument, place: Place, sha256: str, embedded: Map
     from iconotext.alt_text.prompt import question
     from iconotext.alt_text.writing import WRITABLE, WRITABLE_AND
     from iconotext.check.audit import check_page
-    from iconotext.check.page import Picture
+    from iconotext.check.picture import Picture
     from iconotext.check.rules import CheckSettings
     from iconotext.read.format import file_format
     from iconotext.report.context import contexts
