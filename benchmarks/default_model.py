@@ -34,7 +34,6 @@ from iconotext.corpus.builders.captions import RULES, CaptionSettings
 from iconotext.corpus.builders.pairs import build_pairs
 from iconotext.corpus.builders.photos import Photo, read_photos
 from iconotext.corpus.store import read_corpus, write_corpus
-from iconotext.encoders.encoder import Inputs
 from iconotext.encoders.stored_model import load_model, save_model
 from iconotext.evaluate import Evaluation, Scored, compare, evaluate
 from iconotext.features import FeatureCache, cached_image, load_image_backbone
@@ -42,6 +41,7 @@ from iconotext.features.model_folder import shipped_folder
 from iconotext.linker import Linker, LinkSettings
 from iconotext.read import Failure
 from iconotext.recipe import load_recipe
+from iconotext.recipe.encoders import Inputs
 from iconotext.system.files import write_text
 from iconotext.train import train
 from iconotext.types import Document

@@ -44,12 +44,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from iconotext.encoders.encoder import Inputs
 from iconotext.encoders.joint_model import JointModel
 from iconotext.evaluate.results import Scored, evaluate
 from iconotext.features.feature_table import write_feature_table
 from iconotext.networks.transformer import RegionBatch
 from iconotext.recipe import Recipe, make_recipe
+from iconotext.recipe.encoders import Inputs
 from iconotext.scale.engine import EngineSettings
 from iconotext.scale.features import write_features
 from iconotext.train import train

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 
-from iconotext.encoders.encoder import Inputs
 from iconotext.encoders.joint_model import JointModel
 from iconotext.encoders.stored_model import save_model
 from iconotext.features import load_text_backbone
 from iconotext.features.feature_table import write_feature_table
 from iconotext.recipe import load_recipe
+from iconotext.recipe.encoders import Inputs
 from iconotext.train import train
 from tests.support import program
 from tests.support.program import printed as run

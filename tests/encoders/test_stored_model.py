@@ -8,7 +8,6 @@ import torch
 
 from iconotext import Linker, read
 from iconotext.corpus.store import read_corpus
-from iconotext.encoders.encoder import Inputs
 from iconotext.encoders.joint_model import JointModel
 from iconotext.encoders.spaces import JointSpace, word_reader
 from iconotext.encoders.stored_model import load_model, save_model
@@ -16,6 +15,7 @@ from iconotext.errors import FeatureError, SettingError
 from iconotext.features.backbone import ImageFeatures
 from iconotext.features.word_vectors import UNKNOWN, Vocabulary
 from iconotext.linker import LinkSettings
+from iconotext.recipe.encoders import Inputs
 from iconotext.train import train
 from iconotext.train.prepared import open_prepared
 from iconotext.train.validate import scored_documents

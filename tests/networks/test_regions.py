@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from iconotext.encoders.encoder import Inputs
 from iconotext.encoders.joint_model import JointModel
 from iconotext.errors import SettingError
 from iconotext.networks.transformer import RegionBatch, RegionEncoder
 from iconotext.recipe import make_recipe
+from iconotext.recipe.encoders import Inputs
 from tests.support.equations import affine, norm, pooled, weights_of
 
 COUNTS = torch.tensor([2, 3, 1])

@@ -10,7 +10,7 @@ import pytest
 
 from iconotext.errors import SettingError
 from iconotext.serve.alt_text_work import AltTexts
-from iconotext.serve.follow import Followed
+from iconotext.serve.followed import Followed
 from iconotext.serve.store import Picture, Store
 
 KNOWN = {"title": "A", "sentences": 5, "links": 2, "missing": 0, "digest": "one", "images": 3}

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import torch
 
-from iconotext.encoders.encoder import Inputs
 from iconotext.encoders.joint_model import JointModel
 from iconotext.encoders.stored_model import save_model
 from iconotext.features import load_image_backbone, load_text_backbone
 from iconotext.recipe import load_recipe
+from iconotext.recipe.encoders import Inputs
 
 RELATIONS = ("Visible", "Story")
 

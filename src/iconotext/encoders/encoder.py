@@ -1,7 +1,6 @@
 """``Encoder`` turns sentences, images and documents into vectors of one space; ``untrained_encoder`` makes one.
 
-``EncodedDocument`` and ``EncodedImages`` are the results of encoding; ``Inputs`` are the sizes of a trained model's
-inputs.
+``EncodedDocument`` and ``EncodedImages`` are the results of encoding.
 """
 
 from __future__ import annotations
@@ -30,27 +29,6 @@ if TYPE_CHECKING:
     from iconotext.features.cache import FeatureCache
     from iconotext.features.cached_backbones import ReadLayers
     from iconotext.types import Document, FloatMatrix
-
-
-@dataclass(frozen=True, slots=True)
-class Inputs:
-    """Sizes of the encoders' inputs that the recipe leaves open.
-
-    Attributes:
-        words: Size of the vocabulary; 0 if sentences are vectors.
-        text_features: Length of a sentence vector; 0 if sentences are words.
-        image_features: Length of the features of an image or region; 0 if images are pixels.
-        concepts: Number of concepts of regions; 0 if none are read.
-        concept_words: Total number of words in their names; 0 if sentences are vectors.
-        relations: Number of coherence relations to predict; 0 without the coherence objective.
-    """
-
-    words: int
-    text_features: int
-    image_features: int
-    concepts: int = 0
-    concept_words: int = 0
-    relations: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,7 +14,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from iconotext.encoders.encoder import Inputs
 from iconotext.errors import SettingError
 from iconotext.features.backbone import check_dim
 from iconotext.networks.recurrent import WordEncoder, WordLSTM
@@ -25,6 +24,7 @@ from iconotext.recipe.encoders import (
     TEXT_ENCODERS,
     EncoderSettings,
     IdentitySettings,
+    Inputs,
     ProjectionSettings,
     RegionSettings,
     TowerSettings,

@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iconotext.encoders.encoder import Inputs
 from iconotext.errors import FeatureError, SettingError
 from iconotext.extras import require
 from iconotext.features.model_folder import MODELS, SHIPPED, no_such_model, shipped_folder
 from iconotext.networks.int8 import projection_shapes
 from iconotext.recipe import Recipe, dump_recipe, load_recipe
-from iconotext.recipe.encoders import IdentitySettings, ProjectionSettings, TowerSettings
+from iconotext.recipe.encoders import IdentitySettings, Inputs, ProjectionSettings, TowerSettings
 from iconotext.system.files import write_bytes, write_text
 from iconotext.system.strict_json import parse_json
 

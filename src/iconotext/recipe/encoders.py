@@ -1,4 +1,7 @@
-"""The encoders that a recipe can choose, ``TEXT_ENCODERS`` and ``IMAGE_ENCODERS``, with the settings of each kind."""
+"""The encoders that a recipe can choose, ``TEXT_ENCODERS`` and ``IMAGE_ENCODERS``, with the settings of each kind.
+
+``Inputs`` are the sizes of their inputs.
+"""
 
 from __future__ import annotations
 
@@ -318,3 +321,24 @@ IMAGE_ENCODERS = {
         replace(TEXT_ENCODERS["tower"], reads="pixels", module=f"{_NETWORKS}.towers:ImageTower"),
     )
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Sizes of the encoders' inputs that the recipe leaves open.
+
+    Attributes:
+        words: Size of the vocabulary; 0 if sentences are vectors.
+        text_features: Length of a sentence vector; 0 if sentences are words.
+        image_features: Length of the features of an image or region; 0 if images are pixels.
+        concepts: Number of concepts of regions; 0 if none are read.
+        concept_words: Total number of words in their names; 0 if sentences are vectors.
+        relations: Number of coherence relations to predict; 0 without the coherence objective.
+    """
+
+    words: int
+    text_features: int
+    image_features: int
+    concepts: int = 0
+    concept_words: int = 0
+    relations: int = 0

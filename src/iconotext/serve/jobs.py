@@ -27,7 +27,7 @@ from iconotext.errors import DocumentError, FullDiskError, IconotextError
 from iconotext.serve import learn, work
 from iconotext.serve.alt_text_work import AltTexts
 from iconotext.serve.events import Events, Metrics
-from iconotext.serve.follow import Followed
+from iconotext.serve.followed import Followed
 from iconotext.serve.learn import Judgeable, Learned
 from iconotext.serve.pool import BusyError, Pool
 from iconotext.serve.results import STAMP

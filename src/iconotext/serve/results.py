@@ -28,10 +28,7 @@ from iconotext.types import Document, Evidence, Image, Sentence
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from iconotext.decide.settings import LinkSettings
     from iconotext.report.embedded import Embedded
-    from iconotext.serve.work import Task
-    from iconotext.types import LinkedDocument
 
 PAGE, LINKED, STAMP = "page.html", "linked.json", "stamp"
 """Files: the reading view, its JSON (like ``iconotext link --to json``), and the state from which both were made: the
@@ -58,33 +55,6 @@ OF_COLLECTION = ("collection", "repository", "book")
 
 TEACHERS: tuple[Evidence, ...] = ("caption", "reference")
 """The kinds of evidence from which habits are inferred."""
-
-
-def write_view(linked: LinkedDocument, task: Task, settings: LinkSettings) -> None:
-    """Write the reading view of a linked document, its JSON, and their stamp."""
-    from iconotext.report.as_json import json_object
-
-    page, home = reading_view(linked, task, settings, changed=False), Path(task.folder)
-    data = json_object(linked) | {"source": task.place.relative}  # without the folders of this machine
-    (home / STAMP).unlink(missing_ok=True)  # first: if the server is killed now, both files are made again
-    write_text(home / PAGE, page, force=True)
-    write_text(home / LINKED, json_text(data) + "\n", force=True)
-    write_text(home / STAMP, task.stamp, force=True)
-
-
-def reading_view(linked: LinkedDocument, task: Task, settings: LinkSettings, *, changed: bool) -> str:
-    """The reading view, with a form for its settings; ``changed``: whether they differ from the default ones."""
-    from iconotext.report.reading_page import reading_page
-
-    return reading_page(
-        linked,
-        index="/",
-        leads=task.leads,
-        embedded=addressed(Path(task.folder), linked.document),
-        form=settings,
-        changed=changed,
-        correct=f"{task.leads['Review']}&picture=",
-    )
 
 
 def embed_in(home: Path, document: Document, numbers: Iterable[int]) -> dict[int, Embedded]:

@@ -24,13 +24,14 @@ from iconotext.read import Failure
 from iconotext.read.address import REMOTE
 from iconotext.read.format import formats_in_words
 from iconotext.serve.alt_text_work import keys_to_describe, to_describe
-from iconotext.serve.results import ALT_TEXT, REVIEW, embed_in, reading_view, store_evidence, write_view
+from iconotext.serve.results import ALT_TEXT, LINKED, PAGE, REVIEW, STAMP, addressed, embed_in, store_evidence
 from iconotext.serve.sources import File, Place, digest, documents_in, read_files, read_place
 from iconotext.serve.verdicts import CANDIDATES, Answer, doubts
 from iconotext.system.files import write_text
 from iconotext.types import Document, Link, LinkedDocument
 
 if TYPE_CHECKING:
+    from iconotext.decide.settings import LinkSettings
     from iconotext.evidence.gather import DocumentEvidence
     from iconotext.evidence.habit import Judged
 
@@ -181,7 +182,7 @@ def link(task: Task) -> LinkResult:
     store_evidence(evidence, reader.encoder.fingerprint, version, home)
     embedded = embed_in(home, evidence.document, shown_images(evidence.document))
     linked = task.linked(reader, evidence)
-    write_view(linked, task, reader.settings)
+    _write_view(linked, task, reader.settings)
     described = to_describe(linked, task.place, reading.sha256, embedded)
     write_text(home / ALT_TEXT, json_text(described) + "\n", force=True)
     visible = [number for number, picture in embedded.items() if picture.uri is not None]
@@ -205,7 +206,7 @@ def link(task: Task) -> LinkResult:
 def view(task: Task) -> str:
     """Write the reading view and the JSON of a document, linked again; return the document's present digest."""
     document, reader = read_place(task.place), linker("reading")
-    write_view(task.linked(reader, evidence_of(document)), task, reader.settings)
+    _write_view(task.linked(reader, evidence_of(document)), task, reader.settings)
     return digest(document)
 
 
@@ -218,7 +219,34 @@ def view_by(task: Task, chosen: Mapping[str, Any]) -> str:
     reader = linker("reading")
     other = Linker(reader.encoder, reader.settings.model_copy(update=dict(chosen)))
     other.relation_model = reader.relation_model  # loaded only once
-    return reading_view(task.linked(other, evidence_of(read_place(task.place))), task, other.settings, changed=True)
+    return _reading_view(task.linked(other, evidence_of(read_place(task.place))), task, other.settings, changed=True)
+
+
+def _write_view(linked: LinkedDocument, task: Task, settings: LinkSettings) -> None:
+    """Write the reading view of a linked document, its JSON, and their stamp."""
+    from iconotext.report.as_json import json_object
+
+    page, home = _reading_view(linked, task, settings, changed=False), Path(task.folder)
+    data = json_object(linked) | {"source": task.place.relative}  # without the folders of this machine
+    (home / STAMP).unlink(missing_ok=True)  # first: if the server is killed now, both files are made again
+    write_text(home / PAGE, page, force=True)
+    write_text(home / LINKED, json_text(data) + "\n", force=True)
+    write_text(home / STAMP, task.stamp, force=True)
+
+
+def _reading_view(linked: LinkedDocument, task: Task, settings: LinkSettings, *, changed: bool) -> str:
+    """The reading view, with a form for its settings; ``changed``: whether they differ from the default ones."""
+    from iconotext.report.reading_page import reading_page
+
+    return reading_page(
+        linked,
+        index="/",
+        leads=task.leads,
+        embedded=addressed(Path(task.folder), linked.document),
+        form=settings,
+        changed=changed,
+        correct=f"{task.leads['Review']}&picture=",
+    )
 
 
 _last: list[tuple[Document, DocumentEvidence]] = []

@@ -16,12 +16,12 @@ import torch
 from torch import Tensor
 from torch.optim import AdamW
 
-from iconotext.encoders.encoder import Inputs
 from iconotext.encoders.joint_model import JointModel
 from iconotext.encoders.stored_model import CARD, METRICS, VOCABULARY, init_folder, load_model, save_model
 from iconotext.errors import SettingError, TrainingError
 from iconotext.features.word_vectors import WORD2VEC, load_vocabulary, load_word_vectors, train_word2vec
 from iconotext.recipe import Recipe, dump_recipe
+from iconotext.recipe.encoders import Inputs
 from iconotext.system.files import reporting_full_disk, write_text
 from iconotext.train.batches import BatchLoader
 from iconotext.train.checkpoint import CHECKPOINT, Checkpoint, Progress, load_checkpoint, same_recipe, save_checkpoint
