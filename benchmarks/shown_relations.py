@@ -20,7 +20,7 @@ import numpy as np
 
 from iconotext.corpus.store import read_corpus
 from iconotext.linker import Linker
-from iconotext.report.explanation import LABELS, LIKELY, shown_relations
+from iconotext.report.relations import LABELS, LIKELY, shown_relations
 
 ROOT = Path(__file__).resolve().parent.parent
 KINDS = ("build", "cooking", "garden_home", "textbook")

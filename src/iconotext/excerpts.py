@@ -81,7 +81,7 @@ class Context:
         by: How the sentences were chosen: ``links``; ``score``, if no sentence is likely enough to be linked;
             ``place``, the nearest ones, if nothing else is known; ``nothing`` if there are none.
         confidence: Of its best link.
-        relation: The relation of its best link, if one stands out; see ``report.explanation``.
+        relation: The relation of its best link, if one stands out; see ``report.relations``.
         sentences: Whole sentences, in reading order.
         text: Their texts; a line for each stretch of consecutive sentences.
     """

@@ -35,8 +35,8 @@ from iconotext.read import ReadSettings, find_documents, read
 from iconotext.read.format import EXAMPLES
 from iconotext.report.as_excerpts import row
 from iconotext.report.as_json import plain_number
-from iconotext.report.explanation import shown_relations
 from iconotext.report.flow import links_by_image
+from iconotext.report.relations import shown_relations
 from iconotext.types import LinkedDocument
 
 try:

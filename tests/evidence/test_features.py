@@ -18,7 +18,7 @@ from iconotext.evidence.caption import (
 from iconotext.evidence.cells import Cells
 from iconotext.evidence.layout import layout_features, places
 from iconotext.evidence.picture import image_features
-from iconotext.evidence.reference import wording_features
+from iconotext.evidence.wording import wording_features
 from iconotext.evidence.words import beginning, file_words, rareness, remembered, stems, words_of
 from iconotext.types import Image
 from tests.support.linking import TEXTS, document, encode, features, workshop

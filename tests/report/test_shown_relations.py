@@ -12,8 +12,8 @@ from iconotext.relations import CLUE
 from iconotext.report.as_json import json_object
 from iconotext.report.as_markdown import markdown
 from iconotext.report.as_parquet import write_parquet
-from iconotext.report.explanation import LABELS, TYPICAL, relation_data, shown_relations
 from iconotext.report.reading_page import reading_page
+from iconotext.report.relations import LABELS, TYPICAL, relation_data, shown_relations
 from tests.support.linked import link
 
 SAID = {"Visible": 0.75, "Story": 0.9375, "Meta": 0.4999, "Expansion": 0.99}

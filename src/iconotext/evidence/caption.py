@@ -14,7 +14,7 @@ import numpy as np
 from iconotext.evidence.cells import features_of_chosen
 from iconotext.evidence.language import in_script, main_script, no_meaning
 from iconotext.evidence.layout import block_ranks
-from iconotext.evidence.reference import wording_features
+from iconotext.evidence.wording import wording_features
 from iconotext.evidence.words import (
     beginning,
     file_words,

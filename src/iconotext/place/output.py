@@ -22,10 +22,10 @@ from iconotext.plain_text import json_text, readable, shortened
 from iconotext.report.as_json import Number, Text
 from iconotext.report.as_markdown import block_texts, embedding
 from iconotext.report.context import image_file
-from iconotext.report.explanation import shown_relations
 from iconotext.report.flow import blocks, unlinked_reason
 from iconotext.report.outputs import HTML
 from iconotext.report.outputs import save as save_linked
+from iconotext.report.relations import shown_relations
 from iconotext.report.source_offsets import source_spans, source_text
 from iconotext.system.files import check_overwrite, write_bytes, write_text
 from iconotext.types import Evidence, Image, Link, LinkedDocument

@@ -9,8 +9,9 @@ from pathlib import Path
 from urllib.parse import quote
 
 from iconotext.plain_text import percent, readable, shortened
-from iconotext.report.explanation import LABELS, carried_by, shown_relations
+from iconotext.report.explanation import carried_by
 from iconotext.report.flow import Block, blocks, images_after, links_by_image, space_after, title, unlinked_reason
+from iconotext.report.relations import LABELS, shown_relations
 from iconotext.types import Document, Image, Kind, Link, LinkedDocument
 
 _BEFORE: dict[Kind, str] = {"heading": "## ", "item": "- ", "quote": "> "}

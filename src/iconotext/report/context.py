@@ -13,8 +13,8 @@ from iconotext.errors import SettingError
 from iconotext.excerpts import CONTEXT_WORDS, Context, Excerpt
 from iconotext.plain_text import percent, readable
 from iconotext.report.embedded import embed
-from iconotext.report.explanation import shown_relations
 from iconotext.report.flow import count_words, document_text, heading_paths, links_by_image, space_after
+from iconotext.report.relations import shown_relations
 from iconotext.report.source_offsets import source_spans
 from iconotext.types import Document, Image, LinkedDocument
 

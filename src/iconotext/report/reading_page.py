@@ -20,7 +20,7 @@ from iconotext.decide.settings import LinkSettings
 from iconotext.evidence.kinds import evidence_names
 from iconotext.plain_text import counted, percent, readable
 from iconotext.report.embedded import PAGE_SIDE, Embedded, embed
-from iconotext.report.explanation import carried_by, explanation_data, relation_data
+from iconotext.report.explanation import carried_by, explanation_data
 from iconotext.report.flow import (
     Block,
     blocks,
@@ -33,6 +33,7 @@ from iconotext.report.flow import (
     unlinked_reason,
 )
 from iconotext.report.page import PACKAGE, filled, is_untouched, sealed
+from iconotext.report.relations import relation_data
 from iconotext.system.files import write_text
 from iconotext.types import Document, Evidence, Kind, Link, LinkedDocument
 
