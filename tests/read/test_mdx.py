@@ -93,6 +93,11 @@ def test_what_is_no_picture(page, markup):
         ("import A from 'a'\nimport {\n  b,\n  c\n} from 'b'\nimport './s.css';\n\nText here.", ["Text here."]),
         ("export const f = () => {\n  return 1;\n\n}\n\nText here.", ["Text here."]),
         ("export const A = () => (\n  <p>Don't</p>\n)\n\nText here.", ["Text here."]),
+        (
+            "What grows is the\nimport of cars.\n\nexport of goods falls.",
+            ["What grows is the import of cars.", "export of goods falls."],
+        ),
+        ("The part $\\frac{a}{b} \\le c$ is {x}here.\n\n$$\n\\sqrt{d}\n$$", ["The part a/b ≤ c is here.", "√d"]),
         ("It is{' '}<b>here</b>{x.y}, {'you {} see'}.", ["It is here, you {} see."]),
         ("A <Highlight color='red'>red *word*</Highlight> here.", ["A red word here."]),
         ("A <>fragment</> here.", ["A fragment here."]),
@@ -136,6 +141,10 @@ def test_a_markdown_file_that_holds_jsx_is_mdx(page):
     assert [image.source for image in page(text, "a.md").images] == ["./fox.png"]
     assert texts(page(text, "a.md")) == ["Text here."]
     assert not holds_jsx("```js\nimport fox from './fox.png'\n```\n\nimport this, from 'the' shop.\n")
+    assert not holds_jsx(
+        "It is written so:\n\n    const a = 1\n\n    <Fox color={red} />\n\nIn the set {a, b} are two.\n"
+    )
+    assert holds_jsx("1. One:\n\n    <Fox color={red} />\n")
     assert not holds_jsx("Text\nimport fox from './fox.png' as you like it\n")
 
 

@@ -102,6 +102,7 @@ def test_a_page_laid_out_as_a_table_is_no_row(tmp_path):
         ("![](a.jpg) Front. ![](b.jpg) Back.", ["Front.", "Back."]),
         ("![](a.jpg) 正面 ![](b.jpg) 背面", ["正面", "背面"]),
         ("Press ![](a.jpg) and then ![](b.jpg) twice", ["Press and then twice"]),
+        ("Press ![](a.jpg) Start or ![](b.jpg) Stop", ["Press Start or Stop"]),
         ("Click ![](a.jpg) File ![](b.jpg) Save.", ["Click File Save."]),
         ("![](a.jpg) Front", ["Front"]),
     ],

@@ -78,7 +78,10 @@ def _labels(block: Block) -> list[int]:
     """Return where the pictures of a paragraph divide it into labels: ``![](a.png) Front ![](b.png) Back``."""
     places = sorted({offset for offset, _ in block.images})
     texts = [text for a, b in pairwise([0, *places, len(block.text)]) if (text := block.text[a:b].strip())]
-    labels = len(places) > 1 < len(texts) and all(LABEL.fullmatch(t) and not t[0].islower() for t in texts)
+    # With a text before the first picture and one behind the last, pictures stand within a sentence.
+    labels = len(places) > 1 < len(texts) <= len(places) and all(
+        LABEL.fullmatch(t) and not t[0].islower() for t in texts
+    )
     return places if labels and len({text[-1] in ".:" for text in texts}) == 1 else []
 
 

@@ -13,6 +13,7 @@ from html import escape, unescape
 from typing import TYPE_CHECKING
 
 from iconotext.plain_text import shortened
+from iconotext.read import formulas
 from iconotext.read.address import IMAGE_NAME, MADE_BY_CODE
 from iconotext.read.blocks import SPACE
 from iconotext.read.html import INLINE, UNKNOWN_ALT
@@ -50,12 +51,18 @@ TOKEN = re.compile(
 """A piece of JavaScript that matters for finding where it ends."""
 COMMENT = re.compile(r"(?<!:)//[^\n]*+|/\*.*?(?:\*/|\Z)", re.DOTALL)
 STATEMENT = re.compile(rf"{TOKEN.pattern}|[()\[\]]|(?P<blank>\n[ \t]*+(?=\n|\Z))", re.DOTALL)
+STATEMENT_START = (
+    r"import[ \t]+(?:type[ \t]+)?(?:[\"'{*]|[\w$]+[ \t]*,|[\w$]+[ \t]+from[ \t]+[\"'])"
+    r"|export[ \t]+(?:default|const|let|var|async|function|class|type|interface|enum)\b|export[ \t]*[{*]"
+)
+"""The beginning of a line of JavaScript, and not of a sentence: "import of cars"."""
 NEXT = re.compile(
     r"^(?P<fence>[ \t>]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t]++)*+(?P<ticks>`{3,}+|~{3,}+))"
-    r"|^(?P<esm>(?:import|export)\b)|^[ \t>]*+:::[^\n]*+"
-    r"|(?P<code>`++)|\\.|(?P<comment><!--)|(?P<tag><(?=[A-Za-z_$/>]))|(?P<brace>\{(?![#.]\S))",
+    rf"|^(?P<esm>{STATEMENT_START})|^[ \t>]*+:::[^\n]*+"
+    rf"|(?P<code>`++)|(?P<formula>{formulas.FORMULA})|\\.|(?P<comment><!--)|(?P<tag><(?=[A-Za-z_$/>]))|(?P<brace>\{{(?![#.]\S))",
     re.MULTILINE,
 )
+INDENTED = re.compile(r"^(?: {4}|\t).*[<{]", re.MULTILINE)
 BLANK = re.compile(r"\n[ \t]*+\n")
 NAME = re.compile(r"[A-Za-z_$][\w$.:-]*+")
 SPACES = re.compile(r"\s*+")
@@ -171,13 +178,24 @@ def holds_jsx(text: str) -> bool:
     """Return whether a Markdown text imports modules, or has tags with JavaScript; its site then reads it as MDX."""
     if "={" not in text and not MODULE.search(text):
         return False
-    for part in _Jsx(text).parts():
+    for part in _Jsx(_without_indented_code(text)).parts():
         if isinstance(part, Tag):
             if any(value and value[0] == "{" != value[1] for value in part.attributes.values()):
                 return True
         elif MODULE.match(text, part[0]):
             return True
     return False
+
+
+def _without_indented_code(text: str) -> str:
+    """Return Markdown with blank lines in place of its indented code, which MDX has not."""
+    from markdown_it import MarkdownIt
+
+    lines = text.splitlines(keepends=True)
+    for token in MarkdownIt("commonmark").parse(text) if INDENTED.search(text) else ():
+        if token.type == "code_block" and token.map:
+            lines[slice(*token.map)] = ["\n"] * (token.map[1] - token.map[0])
+    return "".join(lines)
 
 
 def jsx_to_html(text: str) -> EditedText:
@@ -217,6 +235,8 @@ class _Jsx:
                     at = source.fence_end(at, found["ticks"])
                 case "code":
                     at = source.code_end(start, found[0])
+                case "formula":  # its braces are no expressions
+                    at = at if formulas.shown(found[0]) is not None else start + 1
                 case "comment":
                     at = self.text.find("-->", at) + 3
                     at = at if at > 2 else len(self.text)
