@@ -239,7 +239,7 @@ def _aligned(rows: Sequence[tuple[str, str, str, str]]) -> Iterator[str]:
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 """The schema for programs that read the file; nothing is fetched from this address."""
 
-_SARIF = re.compile(rb'(?s)\{\s*+"\$schema": .*?"driver": \{\s*+"name": "iconotext check"')
+_SARIF = re.compile(rb'(?s)\{\s*+"\$schema": .{1,900}?"driver": \{\s*+"name": "iconotext check"')
 """How a SARIF log of the check begins."""
 
 ROOT = "SRCROOT"
