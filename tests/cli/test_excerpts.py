@@ -39,7 +39,7 @@ def test_contexts(article, tmp_path):
     written = run("context", article, "-o", tmp_path / "c.parquet")
     assert "3 contexts of 1 document" in written.stderr
     assert pq.read_table(tmp_path / "c.parquet").column("image").to_pylist() == [0, 1, 2]
-    assert "--force replaces it" in run("context", article, "-o", tmp_path / "c.parquet", status=1).stderr
+    assert "the option force replaces it" in run("context", article, "-o", tmp_path / "c.parquet", status=1).stderr
 
 
 @pytest.mark.slow
@@ -78,7 +78,7 @@ def test_what_is_wrong_is_said_before_any_work(article, tmp_path):
         said = run(command, article, "-o", tmp_path / "new.jsonl", "--json", status=1).stderr
         assert "--json prints, and --output writes a file: take one of them" in said
     (tmp_path / "there.jsonl").touch()
-    assert "--force replaces it" in run("context", article, "-o", tmp_path / "there.jsonl", status=1).stderr
+    assert "the option force replaces it" in run("context", article, "-o", tmp_path / "there.jsonl", status=1).stderr
     assert run("context", article, "--words", 0, status=2)
     assert "no such file" in run("context", tmp_path / "nothing.md", status=1).stderr
 
@@ -92,6 +92,6 @@ def test_a_folder_is_a_data_set(article, tmp_path):
     assert (one["bytes"], two["path"], gone) == (article.with_name("one.png").read_bytes(), "two.png", None)
     assert (tmp_path / "set" / "README.md").read_text().startswith("---\nlanguage:\n- en\n")
     again = run("chunks", article, "--output", tmp_path / "set", status=1).stderr
-    assert "something in it already; --force replaces" in again
+    assert "something in it already; the option force replaces" in again
     run("chunks", article, "--output", tmp_path / "set", "--force")
     assert "pictures" in pq.read_table(tmp_path / "set" / "data" / "train-00000-of-00001.parquet").column_names

@@ -169,7 +169,7 @@ def test_a_page_that_somebody_changed_stays(quick, docs, tmp_path):
     (docs / "a.md").write_text("New.\n\n![](img/a.png)")
     (docs / "b.md").write_text("New.\n\n![](img/b.png)")
     said = run("link", docs, "-o", out, status=1)
-    assert "a.html exists already, and is not as iconotext wrote it: --force replaces it" in said
+    assert "a.html exists already, and is not as iconotext wrote it: the option force replaces it" in said
     assert (out / "a.html").read_bytes() == changed
     assert b"New." in (out / "b.html").read_bytes()
     quick.again(docs, "-o", out, "--force")

@@ -47,8 +47,8 @@ def test_tables_act_on_no_terminal_and_keep_their_own_colours():
 @pytest.mark.parametrize(
     ("message", "typed"),
     [
-        ("a.html exists already; force=True replaces it", "a.html exists already; --force replaces it"),
-        ("raise it with max_bytes=...", "raise it with --max-bytes"),
+        ("download=True looks on the hub", "--download looks on the hub"),
+        ("answer_tokens=... allows more", "--answer-tokens allows more"),
         ("root=site/static names it.", "--root site/static names it."),
         ("allow_outside=True, or root=...", "--allow-outside, or --root"),
         ("a=b.md: not found", "a=b.md: not found"),
@@ -84,7 +84,7 @@ def test_every_option_in_a_message_of_the_library_is_called_as_it_is_typed():
         for _, text in strings(path)
         for name in re.findall(r"(?<![\w.%])([a-z_]+)=(?:\.\.\.|True\b)", text)
     }
-    assert {"force", "max_tokens"} <= named
+    assert {"download", "max_tokens"} <= named
     assert {name for name in named if flag(name) in every} - set(OPTIONS) == set()
 
 

@@ -31,7 +31,7 @@ def test_a_table_json_and_files(folder):
     assert written.stderr.startswith("Wrote out.md: 1 of 3 pictures placed\nLeft out 1: ")
     assert "\nLeft out 1: not found beside the document" in written.stderr
     assert (folder / "out.md").read_text() == f"{ANSWER}\n![A sleeping cat](<docs/two.png>)\n"
-    assert "--force replaces it" in run("place", "answer.md", "docs", "-o", "out.md", status=1).stderr
+    assert "the option force replaces it" in run("place", "answer.md", "docs", "-o", "out.md", status=1).stderr
     assert run("place", "answer.md", "docs", "-o", "out.html", "--quiet").stdout == ""
     assert "data:image" in (folder / "out.html").read_text()
 

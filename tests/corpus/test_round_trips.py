@@ -183,7 +183,7 @@ def test_what_cannot_be_written_is_said(tmp_path, picture):
         write_corpus([one], tmp_path / "c.csv")
     assert list(tmp_path.rglob("*.*")) == []
     (tmp_path / "c.jsonl").write_text("mine")
-    with pytest.raises(OutputError, match="force=True"):
+    with pytest.raises(OutputError, match="the option force"):
         write_corpus([one], tmp_path / "c.jsonl")
     write_corpus([one], tmp_path / "c.jsonl", force=True)
     assert json.loads((tmp_path / "c.jsonl").read_text()) == {"id": "a", "sentences": ["A."], "images": []}

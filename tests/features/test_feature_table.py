@@ -101,7 +101,7 @@ def test_what_is_written_is_loaded(tmp_path):
     write_feature_table(path, ["a", "b", "c"], iter(chunks), dim=3)
     found = load_feature_table(path)
     np.testing.assert_array_equal(found.look_up(["c", "a"])[0], [[0, 0, 0], [1, 1, 1]])
-    with pytest.raises(OutputError, match="force=True"):
+    with pytest.raises(OutputError, match="the option force"):
         write_feature_table(path, ["a"], [chunks[1]], dim=3)
     for sources, dim in ((["a"], 3), (["a", "b", "c"], 2)):
         with pytest.raises(CorpusError, match=r"features|rows"):
@@ -136,7 +136,9 @@ def test_other_features_are_replaced_only_by_force(two):
     one, other = two
     before = {file.name: file.read_bytes() for file in other.iterdir()}
     for act in (check_copy, copy_feature_table):
-        with pytest.raises(OutputError, match=r"two/features\.npy: is there already, of another data set.*force=True"):
+        with pytest.raises(
+            OutputError, match=r"two/features\.npy: is there already, of another data set.*the option force"
+        ):
             act(one, other)
         assert {file.name: file.read_bytes() for file in other.iterdir()} == before
     check_copy(one, other, force=True)

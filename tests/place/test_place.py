@@ -326,7 +326,7 @@ def test_a_document_that_does_not_run_in_parallel_is_left_out(linker, original):
 @pytest.mark.parametrize("source", ["chunk", "folder"])
 def test_only_whole_documents_run_in_parallel(linker, original, tmp_path, source):
     pictures = {"chunk": linker.link(original).chunks(10), "folder": [tmp_path]}[source]
-    with pytest.raises(SettingError, match="parallel=True takes whole documents"):
+    with pytest.raises(SettingError, match="the option parallel takes whole documents"):
         linker.place(TRANSLATED, pictures, PlaceSettings(parallel=True))
 
 

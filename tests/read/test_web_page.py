@@ -100,7 +100,7 @@ def test_link_says_how_a_page_is_fetched(web):
     result = run(address)
     assert result.exit_code == 1
     (line,) = result.output.splitlines()
-    assert line == f"iconotext: {address}: a page on the web: --fetch fetches it"
+    assert line == f"iconotext: {address}: a page on the web: the option fetch fetches it"
     assert not web.asked
 
 

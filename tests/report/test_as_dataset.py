@@ -107,7 +107,7 @@ def test_what_is_there_stays(article, tmp_path):
     folder = tmp_path / "out"
     written(article, folder, Context)
     before = (folder / TABLE).read_bytes()
-    with pytest.raises(OutputError, match=r"out has something in it already; force=True"):
+    with pytest.raises(OutputError, match=r"out has something in it already; the option force"):
         written(article, folder, Chunk)
     assert (folder / TABLE).read_bytes() == before
     (tmp_path / "file").write_text("a")

@@ -15,7 +15,7 @@ def test_the_article_names_every_photograph_and_all_are_there(tmp_path):
     named = re.findall(r"\]\(pictures/(\S+?)[ )]", article.read_text(encoding="utf-8"))
     assert sorted(named) == sorted((*PHOTOGRAPHS, CARD))
     assert all((article.parent / "pictures" / name).stat().st_size > 1000 for name in named)
-    with pytest.raises(OutputError, match="force=True"):
+    with pytest.raises(OutputError, match="the option force"):
         write_demo(tmp_path / "demo")
     assert write_demo(tmp_path / "demo", force=True) == article
 

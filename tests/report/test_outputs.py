@@ -18,7 +18,7 @@ def test_save_writes_what_the_suffix_says(linked, tmp_path, suffix):
         save(linked, tmp_path / f"a.{suffix}")
         with (tmp_path / f"a.{suffix}").open("a") as page:
             page.write("<!-- mine -->")
-    with pytest.raises(OutputError, match="force=True"):
+    with pytest.raises(OutputError, match="the option force"):
         save(linked, tmp_path / f"a.{suffix}")
 
 

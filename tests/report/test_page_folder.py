@@ -68,7 +68,7 @@ def test_pages_and_their_index(linked, tmp_path):
     assert update(folder, linked) == ["doc.html"]
     assert {p.name for p in folder.glob("*.html")} == {"doc.html", "docs-1.html", "index.html"}
     (folder / INDEX).write_text("the user's")
-    with pytest.raises(OutputError, match="force=True"):
+    with pytest.raises(OutputError, match="the option force"):
         update(folder, linked)
     update(folder, linked, force=True)
     assert is_untouched(folder / INDEX)

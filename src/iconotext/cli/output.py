@@ -93,8 +93,8 @@ def print_table(table: Table) -> None:
 def as_typed(message: str) -> str:
     """A message of the library, with command-line options instead of arguments.
 
-    ``force=True`` becomes ``--force``, ``root=...`` becomes ``--root``, ``pool=12`` becomes ``--pool 12``, and
-    ``max_bytes=...`` becomes ``--max-bytes``.
+    ``download=True`` becomes ``--download``, ``root=...`` becomes ``--root``, ``pool=12`` becomes ``--pool 12``, and
+    ``answer_tokens=...`` becomes ``--answer-tokens``.
     """
     return _ARGUMENT.sub(_typed, message)
 

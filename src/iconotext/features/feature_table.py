@@ -217,7 +217,7 @@ def _rows_of_target(source: Path, target: Path, row_of: Mapping[str, int], force
         if file.is_file() and not force:
             raise OutputError(
                 f"{file}: is there already, of another data set, and all corpora of a folder share one table "
-                "of features: write to another folder, or replace it with force=True"
+                "of features: write to another folder; the option force replaces it"
             )
         check_overwrite(file, force)
     return None

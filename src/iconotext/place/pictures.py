@@ -88,9 +88,10 @@ def documents_of(
         elif isinstance(source, (str, Path)) and suffix_format(Path(source)) is not None:
             documents = read_all([Path(source)], settings)
         else:
+            name = source if isinstance(source, (str, Path)) else type(source).__name__
             raise SettingError(
-                f"{source if isinstance(source, (str, Path)) else type(source).__name__}: parallel=True takes whole "
-                f"documents, since it compares their order with that of the text: {formats_in_words()}"
+                f"{name}: the option parallel takes whole documents, since it compares their order with that of the "
+                f"text: {formats_in_words()}"
             )
         for linked in link(documents):
             if isinstance(linked, Failure):
@@ -214,7 +215,7 @@ def _of_rows(path: Path, settings: ReadSettings) -> Iterator[tuple[object, Image
     try:
         if path.stat().st_size > settings.max_bytes:
             raise DocumentError(
-                f"{path}: larger than the limit of {settings.max_bytes:,} bytes: raise it with max_bytes=..."
+                f"{path}: larger than the limit of {settings.max_bytes:,} bytes: the option max-bytes raises it"
             )
         text = path.read_text(encoding="utf-8")
     except OSError as error:

@@ -116,7 +116,7 @@ def fetch_pages(places: Iterable[str], settings: ReadSettings, folder: Path) -> 
             files.append(Path(place))
             continue
         if not settings.fetch:
-            raise DocumentError(f"{place}: a page on the web: fetch=True fetches it")
+            raise DocumentError(f"{place}: a page on the web: the option fetch fetches it")
         file, origin = fetch_page(place, folder / hashlib.sha256(place.encode()).hexdigest()[:16])
         files.append(file)
         origins[file] = origin

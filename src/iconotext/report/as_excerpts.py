@@ -172,7 +172,7 @@ def check_folder(folder: Path, *, force: bool = False) -> None:
     if folder.exists() and not folder.is_dir():
         raise OutputError(f"cannot write {folder}: it is a file, and a data set is a folder")
     if not force and folder.is_dir() and any(folder.iterdir()):
-        raise OutputError(f"{folder} has something in it already; force=True replaces a data set there")
+        raise OutputError(f"{folder} has something in it already; the option force replaces a data set there")
 
 
 def write_dataset(

@@ -409,7 +409,7 @@ class PageFolder:
         if os.path.realpath(page) in self._sources:
             raise OutputError(f"{page} is one of the documents: name another folder")
         if os.path.lexists(page) and not self._force and not is_untouched(page):
-            raise OutputError(f"{page} exists already, and is not as iconotext wrote it: force=True replaces it")
+            raise OutputError(f"{page} exists already, and is not as iconotext wrote it: the option force replaces it")
         if page.exists() and not page.is_file():
             raise OutputError(f"cannot write {page}: it is not a file")
         check_overwrite(page, force=True)

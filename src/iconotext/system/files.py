@@ -246,7 +246,7 @@ def _full_disk_error(error: BaseException | None) -> BaseException | None:
 
 
 def _exists(path: Path) -> OutputError:
-    return OutputError(f"{path} exists already; force=True replaces it")
+    return OutputError(f"{path} exists already; the option force replaces it")
 
 
 def _create(path: Path) -> tuple[Path, BinaryIO]:

@@ -84,7 +84,7 @@ def test_images_without_a_file_may_be_left_out(source, tmp_path, picture):
 
 def test_features_of_another_data_set_are_not_overwritten(source, tmp_path):
     np.save(tmp_path / "features.npy", np.zeros((1, 1)))
-    with pytest.raises(OutputError, match=r"of another data set.*another folder.*force=True.*features=False"):
+    with pytest.raises(OutputError, match=r"of another data set.*another folder.*the option force.*features=False"):
         built(source, tmp_path / "c.jsonl")
     assert not (tmp_path / "c.jsonl").exists()
     built(source, tmp_path / "c.jsonl", features=False)
