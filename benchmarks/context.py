@@ -23,15 +23,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-from cross_fitting import cross_fitted, link_sources, sources, text_encoder
-from default_model import unseen_by
 from numpy.typing import NDArray
 
-from evidence import looking_with
 from iconotext.corpus.store import read_corpus
 from iconotext.evidence.kinds import DEFAULT_EVIDENCE
 from iconotext.evidence.words import stems
@@ -40,6 +38,12 @@ from iconotext.linker import Linker
 from iconotext.report.chunks import chunks
 from iconotext.report.context import Excerpts, contexts, fitting
 from iconotext.types import LinkedDocument
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from fitting.cross_fitting import cross_fitted, link_sources, sources, text_encoder
+from fitting.default_model import unseen_by
+from fitting.evidence import looking_with
 
 ROOT = Path(__file__).resolve().parent.parent
 LENGTHS = (20, 40, 60, 80, 120, 160, 200, 250, 300)

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,13 +29,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from cited_documents import Cited, variants
-from cross_fitting import Learned, Source, group
-from fit_evidence import FIRST, common_habit, example, fit_subset, with_habits
-from fit_matcher import fit_matcher
 from numpy.typing import NDArray
 
-from evidence import captions
 from iconotext.corpus.store import read_corpus
 from iconotext.decide.choose import choose_links
 from iconotext.decide.combine import places_by_evidence, subset_name, weigh
@@ -46,6 +42,14 @@ from iconotext.features import FeatureCache, cached_text, load_text_backbone
 from iconotext.serve.store import Picture
 from iconotext.serve.verdicts import CANDIDATES, doubts, worths
 from iconotext.types import Document, Evidence, LinkedDocument
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from fitting.cited_documents import Cited, variants
+from fitting.cross_fitting import Learned, Source, group
+from fitting.evidence import captions
+from fitting.fit_evidence import FIRST, common_habit, example, fit_subset, with_habits
+from fitting.fit_matcher import fit_matcher
 
 ROOT = Path(__file__).resolve().parent.parent
 FILES = ("cited/cited.jsonl", "textbook/cited.jsonl", "cited_text/openstax.jsonl")

@@ -16,13 +16,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-from captioned_documents import build_captions
-from default_model import GENRES, ROOT, SOURCES, figures, looked_at, pairs_of
 
 from iconotext.corpus.builders.captions import RULES, CaptionSettings, validation_as_test
 from iconotext.corpus.builders.photos import Photo, read_photos
@@ -37,6 +35,12 @@ from iconotext.read import Failure
 from iconotext.recipe import Recipe, load_recipe, make_recipe
 from iconotext.train import train
 from iconotext.types import Document
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from fitting import ROOT
+from fitting.captioned_documents import build_captions
+from fitting.default_model import GENRES, SOURCES, figures, looked_at, pairs_of
 
 CHOSEN_ON, REPORTED_ON = ("mixed validation", "alike validation"), ("mixed test", "alike test", *GENRES)
 CENTRES = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)

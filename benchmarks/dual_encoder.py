@@ -19,13 +19,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from captioned_documents import build_captions
-from default_model import ROOT, SOURCES, figures, measured
 from PIL import Image as Pillow
 
 from iconotext.corpus.builders.captions import CaptionSettings
@@ -36,6 +35,12 @@ from iconotext.evaluate import compare
 from iconotext.recipe import load_recipe
 from iconotext.train import train
 from iconotext.types import Document, Image, Sentence
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from fitting import ROOT
+from fitting.captioned_documents import build_captions
+from fitting.default_model import SOURCES, figures, measured
 
 PIXELS, WIDTH, LAYERS, DIM, WORDS, LONGEST = 64, 128, 3, 128, 4000, 40
 SIDE = 96

@@ -33,13 +33,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from encoders import original_network
 from iconotext.features import FeatureCache, cached_image, cached_text, load_text_backbone
 from iconotext.features.decoding import CORE_BATCH
 from iconotext.features.efficientnet import SIDE, load_efficientnet, load_networks, prepare
 from iconotext.features.runtime import chosen_runtime
 from iconotext.images import decode
 from iconotext.system.threads import on_cores
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from fitting.encoders import original_network
 
 TURNS = 3
 SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".avif"}

@@ -14,17 +14,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from cited_documents import variants
-from default_model import unseen_by
-from fit_evidence import Example, common_habit, example, fit_coefficients, with_habits
-from fit_matcher import fit_matcher
 from numpy.typing import NDArray
 
-from evidence import Looking, captions, few, looking_with, publisher, with_vectors
 from iconotext.cli.evaluate import show_reorder
 from iconotext.corpus.store import read_corpus
 from iconotext.decide.choose import chosen_cells, in_order
@@ -34,6 +30,14 @@ from iconotext.evaluate.statistics import bootstrap_intervals
 from iconotext.evidence.caption import PROBE
 from iconotext.linker import Linker, LinkSettings
 from iconotext.types import Document, Evidence
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from fitting.cited_documents import variants
+from fitting.default_model import unseen_by
+from fitting.evidence import Looking, captions, few, looking_with, publisher, with_vectors
+from fitting.fit_evidence import Example, common_habit, example, fit_coefficients, with_habits
+from fitting.fit_matcher import fit_matcher
 
 ROOT = Path(__file__).resolve().parent.parent
 KINDS: tuple[tuple[Evidence, ...], ...] = (("picture",), ("caption",), ("caption", "layout"))

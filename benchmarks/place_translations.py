@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from fitting.evidence import note
+from fitting.rewritten import Rewritten, origins
 from numpy.typing import NDArray
 from result_tables import Figure, Table
-from rewritten import Rewritten, origins
 
-from evidence import note
 from iconotext import Document, Linker, LinkSettings
 from iconotext.corpus.store import read_corpus
 from iconotext.decide.choose import in_order

@@ -17,13 +17,13 @@ import hashlib
 import json
 import math
 import os
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from captioned_documents import build_captions
 from scipy.stats import rankdata
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, logsigmoid
@@ -40,6 +40,10 @@ from iconotext.networks.projection import Projection
 from iconotext.objectives.within import posterior
 from iconotext.similarity.sets import set_similarities
 from iconotext.types import Document, Evidence
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from fitting.captioned_documents import build_captions
 
 IMAGES = cached_image(load_image_backbone("efficientnet-lite0"), FeatureCache())
 TEXTS = cached_text(load_text_backbone("minilm"), FeatureCache())

@@ -1,7 +1,6 @@
-"""What the words in pictures know of the sentence that cites a figure, and the fit of their weights.
+"""What the words in pictures know of the sentence that cites a figure.
 
     python benchmarks/words_in_pictures.py report        the tables below
-    python benchmarks/words_in_pictures.py fit           writes the entry "ocr" of decide/coefficients.json
     python benchmarks/words_in_pictures.py speed         seconds of one core for a picture, of twenty of each kind
 
 They need the extra ``ocr`` and documents/cited of the data folder (--data, $ICONOTEXT_DATA, or ../shared/data beside
@@ -18,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -25,30 +25,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from fit_evidence import dump_coefficients, fitted_features
-from fit_logit import Added, fit_added
 from numpy.typing import NDArray
 
 from iconotext.corpus.store import read_corpus
 from iconotext.decide.combine import Coefficients, load_coefficients, weigh_evidence
 from iconotext.encoders.encoder import Encoder
-from iconotext.encoders.load import load_encoder
 from iconotext.evidence.caption import Reading
 from iconotext.evidence.ocr import text_in
 from iconotext.evidence.words import stems
-from iconotext.features import FeatureCache
-from iconotext.features.cached_backbones import cached_lines
-from iconotext.features.ocr import load_line_reader, with_lines
+from iconotext.features.ocr import load_line_reader
 from iconotext.types import Document, Evidence
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from fitting.fit_logit import Added, fit_added
+from fitting.words_in_pictures import OTHERS, read_figures, written
 
 if TYPE_CHECKING:
     from iconotext.encoders.encoder import EncodedDocument
     from iconotext.types import FloatMatrix
 
 ROOT = Path(__file__).resolve().parent.parent
-TARGET = ROOT / "src" / "iconotext" / "decide" / "coefficients.json"
 RESAMPLINGS = 2000
-OTHERS: tuple[Evidence, ...] = ("picture", "caption", "layout")
 
 
 def of_kind(*kinds: str) -> Callable[[Document], NDArray[np.bool_]]:
@@ -66,23 +64,17 @@ KINDS: Mapping[str, Callable[[Document], NDArray[np.bool_]]] = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=["fit", "report", "speed"])
+    parser.add_argument("command", choices=["report", "speed"])
     parser.add_argument("--data", type=Path, default=os.environ.get("ICONOTEXT_DATA", ROOT.parent / "shared" / "data"))
     arguments = parser.parse_args()
     corpus = list(read_corpus(arguments.data / "documents" / "cited" / "cited.jsonl"))
     if arguments.command == "speed":
         speed(corpus)
         return
-    reader, encoder = cached_lines(load_line_reader(), FeatureCache()), load_encoder()
-    documents = [encoder.read(with_lines(document, reader)) for document in corpus]
+    documents, encoder = read_figures(corpus)
     found = {document.document.id: written(document, encoder) for document in documents}
-    if arguments.command == "fit":
-        coefficients = {**load_coefficients(), "ocr": fit_added([each for some in found.values() for each in some])}
-        TARGET.write_text(dump_coefficients(coefficients), encoding="utf-8")
-        print(f"wrote {TARGET.relative_to(ROOT)} from {len(documents)} documents")
-    else:
-        report(documents, found, encoder)
-        report_foreign(documents, encoder)
+    report(documents, found, encoder)
+    report_foreign(documents, encoder)
 
 
 def speed(documents: Sequence[Document]) -> None:
@@ -97,20 +89,6 @@ def speed(documents: Sequence[Document]) -> None:
         lines = reader.read(files)
         seconds = (time.process_time() - begun) / len(files)
         print(f"{name:32} {seconds:.2f} s, {sum(map(len, lines)) / len(files):.1f} lines a picture")
-
-
-def written(encoded: EncodedDocument, encoder: Encoder) -> list[Added]:
-    """What the fit of the words needs of a document: with all other evidence, and without captions."""
-    document, encode, vectors = encoded.document, encoder.text_backbone.encode, encoded.caption_vectors
-    features = fitted_features(document, None, Reading(encode, vectors), evidence=["ocr"]).get("ocr", {})
-    found = []
-    for evidence in (OTHERS, ("picture", "layout")):
-        others = weigh_evidence(document, encoded.similarity, Reading(encode, vectors), evidence=evidence)
-        positive = np.zeros(others.score.shape, np.bool_)
-        for i, j in document.links or ():
-            positive[i, j] = True
-        found.append(Added(features, positive, others.score))
-    return found
 
 
 def report(documents: Sequence[EncodedDocument], found: Mapping[str, list[Added]], encoder: Encoder) -> None:

@@ -3,10 +3,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cited_documents import Cited, moved, shortened, variants, with_foreign
-from fit_evidence import common_habit, dump_coefficients, example, fit_coefficients, fitted_features
-from fit_logit import Added, fit_added, fit_logit
-from fit_matcher import CitedCaptions, fit_matcher
+from fitting.cited_documents import Cited, moved, shortened, variants, with_foreign
+from fitting.fit_evidence import common_habit, dump_coefficients, example, fit_coefficients, fitted_features
+from fitting.fit_logit import Added, fit_added, fit_logit
+from fitting.fit_matcher import CitedCaptions, fit_matcher
 
 from iconotext.decide.combine import ADDED, Coefficients, load_coefficients
 from iconotext.errors import ShapeError

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from importlib.resources import files
-from pathlib import Path
 
 import numpy as np
 import pytest
+from fitting import confidence
 
 from iconotext import Document, Image, Link, LinkedDocument, Sentence
 from iconotext.decide.measured import MEASURED, measured_at
@@ -35,15 +33,11 @@ def test_the_table_is_about_shares_of_fewer_and_fewer_figures():
 
 
 @pytest.mark.slow
-def test_the_benchmark_writes_what_the_package_has():
-    script = (
-        "import json, numpy as np, confidence as c\n"
-        "f = c.Figures('', np.arange(300), np.linspace(0, 0.79, 300), np.ones(300), np.ones(300))\n"
-        "print(json.dumps([row for t in c.THRESHOLDS if (row := c.row([f, f], [[f, f]], t))]))\n"
-    )
-    benchmarks = Path(__file__).parents[2] / "benchmarks"
-    done = subprocess.run([sys.executable, "-c", script], cwd=benchmarks, check=True, capture_output=True, text=True)
-    made = json.loads(done.stdout)
+def test_the_step_writes_what_the_package_has():
+    figures = confidence.Figures("", np.arange(300), np.linspace(0, 0.79, 300), np.ones(300), np.ones(300))
+    made = [
+        line for t in confidence.THRESHOLDS if (line := confidence.row([figures, figures], [[figures, figures]], t))
+    ]
     shipped = json.loads((files("iconotext.decide") / "confidence.json").read_text())["rows"]
     assert [list(row) for row in made] == [list(row) for row in shipped]
     assert [row["at_least"] for row in made] == [row["at_least"] for row in shipped]

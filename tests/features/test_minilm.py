@@ -95,7 +95,7 @@ def test_the_name_has_a_digest_of_the_weights(backbone):
 
 
 def test_the_vectors_of_the_classes_are_those_of_the_weights(backbone):
-    """``python benchmarks/encoders.py make classes`` wrote them; other processors may round another way."""
+    """``python -m fitting class-names`` wrote them; other processors may round another way."""
     stored = ConceptBridge(backbone, imagenet_classes()).class_vectors
     assert stored.shape == (1000, 384)
     some = slice(None, None, 50)

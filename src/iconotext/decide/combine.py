@@ -6,10 +6,10 @@ For every image the model chooses among the sentences and a null option, 'none o
 
 This is a conditional logistic regression. Unlike a yes-or-no question for each cell it models that sentences compete
 for an image, so its probabilities stay calibrated in documents of any length. The probabilities of an image's sentences
-and of the null option sum to 1. ``benchmarks/evidence.py`` fits one set of weights for caption alone, one for layout
-alone and one for both, since either kind may be switched off or missing (an image without any text has no caption
-evidence). An image that comes from another document with its context is linked by this context instead, with weights
-from ``benchmarks/place.py``.
+and of the null option sum to 1. ``python -m fitting evidence`` fits one set of weights for caption alone, one for
+layout alone and one for both, since either kind may be switched off or missing (an image without any text has no
+caption evidence). An image that comes from another document with its context is linked by this context instead, with
+weights from ``python -m fitting context``.
 
 Picture and OCR evidence (``ADDED``) have no part in these sets, whose number they would multiply: their weights are
 fitted on top of the other kinds. An image that belongs to no sentence should be equally similar to all sentences; so a
@@ -85,7 +85,7 @@ REFERENCE_WEIGHTS: Mapping[float, float] = {EXPLICIT: 8.5, DIRECTED: 2.2, VAGUE:
 OVERRATED = 0.2
 """Share of the sentences with a probability of 1 that are wrong, on publishers that were left out of the fit.
 
-``benchmarks/confidence.py`` fits it; above 0.25 the order of sentences would change.
+``python -m fitting confidence`` fits it; above 0.25 the order of sentences would change.
 """
 
 PRIOR_CAPTIONS = 50

@@ -79,7 +79,7 @@ MEASURED = tuple(
     )
     for row in _TABLE["rows"]
 )
-"""By ascending confidence; from ``confidence.json``, which ``benchmarks/confidence.py`` writes."""
+"""By ascending confidence; from ``confidence.json``, which ``python -m fitting confidence`` writes."""
 
 
 def measured_for(evidence: Collection[str]) -> tuple[Measured, ...]:

@@ -156,7 +156,7 @@ def common_shares() -> NDArray[np.float64]:
     """Return (K,) the mean share of images at each place over many publishers.
 
     The shares of images that open a section sum to 1, and so do the shares of the others, which
-    ``benchmarks/evidence.py`` fits.
+    ``python -m fitting evidence`` fits.
     """
     text = files("iconotext.evidence").joinpath("habit.json").read_text(encoding="utf-8")
     return np.array([*(json.loads(text)[place] for place in PLACES[:OPENING]), *OPENING_SHARES])

@@ -123,7 +123,7 @@ def _words(token: str) -> tuple[str, ...]:
 def rareness(word: str) -> float:
     """Return the inverse document frequency of a stem in the sections of fourteen textbooks.
 
-    It is largest for an unknown stem. ``benchmarks/evidence.py words`` counts the sections.
+    It is largest for an unknown stem. ``python -m fitting words`` counts the sections.
     """
     sections, counts = _counts()
     return _idf(sections, counts.get(word, 0))

@@ -28,7 +28,7 @@ def load_weights(path: Path) -> dict[str, Tensor]:
     for each row of a table. The steps for rounding inputs are returned unchanged.
 
     Args:
-        path: A safetensors file from ``benchmarks/encoders.py``, with matrices as (inputs, outputs).
+        path: A safetensors file from ``fitting/encoders.py``, with matrices as (inputs, outputs).
     """
     stored = load_file(path)
     weights = {}

@@ -99,7 +99,7 @@ def _gelu(x: FloatMatrix) -> FloatMatrix:
 
 GRAPH = Path(__file__).with_name("product.onnx")
 """ONNX graph that multiplies integers (n, features), 0 to 255, with integers (features, outputs); written by
-``benchmarks/encoder_graphs.py``."""
+``fitting/encoder_graphs.py``."""
 
 WEIGHT, INPUT = 63, 255
 """Largest integers of weights and inputs: processors without VNNI add two products in 16 bits, which must not

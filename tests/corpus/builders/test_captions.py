@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from captioned_documents import build_captions
+from fitting.captioned_documents import build_captions
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -1,15 +1,15 @@
 """Makes the two encoders that ship, in 8 bits, from their originals; says how near they are to them.
 
-    python benchmarks/encoders.py make text|images [--minutes 8] [--out FOLDER]
-    python benchmarks/encoders.py make graphs|classes [--out FOLDER]
-    python benchmarks/encoders.py report
+    python -m fitting text-encoder image-encoder graphs class-names
+    python -m fitting.encoders           how near they are to the originals
 
-Needs the packages of the originals (the extra ``dev``) and $ICONOTEXT_DATA. The student begins as the original, with
+Needs the packages of the originals (the extra ``dev``) and the data folder (--data, $ICONOTEXT_DATA, or ../shared/data
+beside the checkout). The student begins as the original, with
 weights rounded to whole numbers times a step for each output, and what goes into each product rounded to 256 values
 over a range that is measured once: so what an encoder makes of a text or picture does not depend on what else is in
 the batch. Then it is trained, rounding included, to give what the original gives: the means of every layer for texts,
 the last feature map and the class probabilities for pictures. The texts and pictures are those whose licences allow it;
-cooking, garden_home, cited and Flickr8k are left out, and are what ``report`` measures on.
+cooking, garden_home, cited and Flickr8k are left out, and are what the figures are measured on.
 
 Weights are whole numbers from -63 to 63, 7 bits: processors without VNNI add two products of a weight and an input in
 16 bits, which must not overflow, so that all processors give the same numbers.
@@ -19,9 +19,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,12 +28,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from encoder_graphs import bert_graph, classifier_graph, efficientnet_graph, product_graph
 from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn import functional
 
+from fitting import DATA, PACKAGE
+from fitting.encoder_graphs import bert_graph, classifier_graph, efficientnet_graph, product_graph
 from iconotext.features.efficientnet import SIDE, imagenet_classes, prepare
 from iconotext.features.eight_bits import (
     Bert,
@@ -50,8 +49,8 @@ from iconotext.features.minilm import CLASS_VECTORS, MiniLM, load_tokenizer
 from iconotext.images import decode
 from iconotext.networks.int8 import GRAPH
 
-DATA = Path(os.environ.get("ICONOTEXT_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
-MODELS = Path(__file__).resolve().parents[1] / "src" / "iconotext" / "models"
+TEXT, IMAGES = (PACKAGE / "models" / name for name in ("minilm", "efficientnet-lite0"))
+MINUTES = 9  # of processor time for training the network of pictures; that of texts is only rounded
 LARGEST = 63
 TABLE = 127  # tables are looked up, not multiplied
 LAYERS, HEADS, EPSILON, WIDTH, PLACES = 6, 12, 1e-12, 384, 256
@@ -168,8 +167,8 @@ def look(network: EfficientNetLite0, pixels: Tensor, parameters: Weights | None 
     )
 
 
-def picture_files(names: Sequence[str]) -> list[Path]:
-    folders = [DATA / name / "images" for name in names]
+def picture_files(data: Path, names: Sequence[str]) -> list[Path]:
+    folders = [data / name / "images" for name in names]
     return [file for folder in folders for file in sorted(folder.iterdir())]
 
 
@@ -186,9 +185,9 @@ def pixels_of(files: Sequence[Path]) -> Tensor:
     return torch.from_numpy(np.stack([each for each in in_threads(one, files) if each is not None]))
 
 
-def make_images(minutes: float, rate: float, out: Path) -> None:
+def make_images(data: Path, minutes: float, rate: float, out: Path) -> str:
     draw = random.Random(0)
-    files = picture_files(["captions/open", "documents/textbook", "documents/build"])
+    files = picture_files(data, ["captions/open", "documents/textbook", "documents/build"])
     draw.shuffle(files)
     teacher, student = original_network(), original_network()
     first = pixels_of(files[:CALIBRATING])
@@ -214,9 +213,8 @@ def make_images(minutes: float, rate: float, out: Path) -> None:
                 yield pixels.flip(2) if draw.random() < 0.5 else pixels
 
     trained(parameters, loss, batches(), minutes, rate)
-    print("after", near_images(teacher, student, parameters, first[:100]), flush=True)
     save_file(network_numbers(student, parameters, ranges), out / "weights.safetensors")
-    write_images_graphs(out)
+    return near_images(teacher, student, parameters, first[:100])
 
 
 def near_images(teacher: EfficientNetLite0, student: EfficientNetLite0, parameters: Weights, pixels: Tensor) -> str:
@@ -254,11 +252,6 @@ def matrix(name: str, weight: Tensor) -> dict[str, Tensor]:
     """Stored as (inputs, outputs)."""
     numbers, steps = whole(weight.detach())
     return {f"{name}.weight": numbers.T.to(torch.int8).contiguous(), f"{name}.weight.step": steps}
-
-
-def write_images_graphs(out: Path) -> None:
-    efficientnet_graph(out / "weights.safetensors", EfficientNetLite0(), out / "network.onnx")
-    classifier_graph(out / "weights.safetensors", out / "classifier.onnx")
 
 
 # Texts
@@ -327,8 +320,8 @@ def evened(weights: Weights, seen: Mapping[str, list[Tensor]]) -> tuple[dict[str
     return even, given
 
 
-def sentences(name: str) -> list[str]:
-    lines = [json.loads(line) for file in sorted((DATA / name).glob("*.jsonl")) for line in file.open(encoding="utf-8")]
+def sentences(data: Path, name: str) -> list[str]:
+    lines = [json.loads(line) for file in sorted((data / name).glob("*.jsonl")) for line in file.open(encoding="utf-8")]
     found = [text for line in lines for text in line[name.partition("/")[0].replace("documents", "sentences")]]
     return list(dict.fromkeys(text if isinstance(text, str) else text["text"] for text in found))
 
@@ -344,10 +337,10 @@ def token_batches(texts: Sequence[str], tokens: int = 1536) -> list[tuple[Tensor
     return batches
 
 
-def make_text(minutes: float, rate: float, out: Path) -> None:
+def make_text(data: Path, minutes: float, rate: float, out: Path) -> str:
     draw = random.Random(0)
     parts = {"documents/textbook": 12000, "documents/build": 1800, "documents/cited_text": 10000, "captions/open": 8000}
-    texts = {name: draw.sample(found := sentences(name), min(n, len(found))) for name, n in parts.items()}
+    texts = {name: draw.sample(found := sentences(data, name), min(n, len(found))) for name, n in parts.items()}
     weights = original_bert()
     watched = Watched(weights, LAYERS, HEADS, EPSILON)
     first = token_batches([text for some in texts.values() for text in some[: CALIBRATING // len(parts)]])
@@ -381,9 +374,8 @@ def make_text(minutes: float, rate: float, out: Path) -> None:
             yield from ready
 
     trained(parameters, loss, batches(), minutes, rate)
-    print("after", near_texts(weights, student_bert(parameters) | ranges, first[::4]), flush=True)
     save_file(bert_numbers(parameters, ranges, steps), out / "weights.safetensors")
-    write_text_graph(out)
+    return near_texts(weights, student_bert(parameters) | ranges, first[::4])
 
 
 def is_product(name: str, weight: Tensor) -> bool:
@@ -406,15 +398,6 @@ def bert_numbers(parameters: Weights, ranges: Weights, steps: Tensor) -> dict[st
         else:
             stored[name] = each.detach()
     return {name: each.contiguous() for name, each in stored.items()}
-
-
-def write_text_graph(out: Path) -> None:
-    bert_graph(out / "weights.safetensors", out / "network.onnx", layers=LAYERS, heads=HEADS, epsilon=EPSILON)
-
-
-def write_class_vectors(path: Path) -> None:
-    """The names of the classes as texts, which every picture is compared by: a second that no user waits for."""
-    np.save(path, MiniLM().encode(imagenet_classes()))
 
 
 def near_texts(original: Weights, student: Weights, batches: Sequence[tuple[Tensor, Tensor]]) -> str:
@@ -447,46 +430,55 @@ def trained(
             print(f"step {step}, {done:.0%}: {float(value.detach()):.5f}", flush=True)
 
 
-def report() -> None:
+def fit_text(data: Path, work: Path) -> dict[str, Any]:
+    """Write the weights of the sentence encoder."""
+    torch.manual_seed(0)
+    return {"nearness": make_text(data, 0, 3e-5, TEXT)}
+
+
+def fit_images(data: Path, work: Path) -> dict[str, Any]:
+    """Write the weights of the image encoder."""
+    torch.manual_seed(0)
+    return {"nearness": make_images(data, MINUTES, 1e-4, IMAGES)}
+
+
+def write_graphs(data: Path, work: Path) -> dict[str, Any]:
+    """Write the graphs of both encoders, and that of a product of rounded numbers."""
+    bert_graph(TEXT / "weights.safetensors", TEXT / "network.onnx", layers=LAYERS, heads=HEADS, epsilon=EPSILON)
+    efficientnet_graph(IMAGES / "weights.safetensors", EfficientNetLite0(), IMAGES / "network.onnx")
+    classifier_graph(IMAGES / "weights.safetensors", IMAGES / "classifier.onnx")
+    product_graph(GRAPH)
+    return {}
+
+
+def write_class_vectors(data: Path, work: Path) -> dict[str, Any]:
+    """Write the vectors of the class names, which every picture is compared by: a second that no user waits for."""
+    np.save(CLASS_VECTORS, MiniLM().encode(imagenet_classes()))
+    return {}
+
+
+def report(data: Path) -> None:
     """Cosines with the originals on kinds of texts and pictures that were left out of training."""
     draw = random.Random(1)
-    student = load_weights(MODELS / "minilm" / "weights.safetensors")
+    student = load_weights(TEXT / "weights.safetensors")
     for name in ("documents/cooking", "documents/garden_home", "documents/cited", "captions/flickr8k"):
-        texts = sentences(name)
+        texts = sentences(data, name)
         batches = token_batches(draw.sample(texts, min(300, len(texts))))
         print(f"texts    {name:24}", near_texts(original_bert(), student, batches), flush=True)
-    stored = load_weights(MODELS / "efficientnet-lite0" / "weights.safetensors")
+    stored = load_weights(IMAGES / "weights.safetensors")
     network = network_of(stored)
     for name in ("documents/cooking", "documents/garden_home", "documents/cited", "captions/flickr8k"):
-        files = picture_files([name])
+        files = picture_files(data, [name])
         pixels = pixels_of(draw.sample(files, min(200, len(files))))
         print(f"pictures {name:24}", near_images(original_network(), network, dict(network.named_parameters()), pixels))
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    commands = parser.add_subparsers(dest="command", required=True)
-    make = commands.add_parser("make")
-    make.add_argument("which", choices=("text", "images", "graphs", "classes"))
-    make.add_argument("--minutes", type=float, default=8.0, help="of processor time for training; 0 for none")
-    make.add_argument("--out", type=Path, help="folder, by default that of the model that ships")
-    commands.add_parser("report")
-    arguments = parser.parse_args()
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=DATA)
     torch.manual_seed(0)
-    if arguments.command == "report":
-        report()
-    elif arguments.which == "text":
-        make_text(arguments.minutes, 3e-5, arguments.out or MODELS / "minilm")
-    elif arguments.which == "images":
-        make_images(arguments.minutes, 1e-4, arguments.out or MODELS / "efficientnet-lite0")
-    elif arguments.which == "classes":
-        write_class_vectors(arguments.out / CLASS_VECTORS.name if arguments.out else CLASS_VECTORS)
-    else:
-        write_text_graph(arguments.out or MODELS / "minilm")
-        write_images_graphs(arguments.out or MODELS / "efficientnet-lite0")
-        product_graph(arguments.out / GRAPH.name if arguments.out else GRAPH)
-    return 0
+    report(parser.parse_args().data)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

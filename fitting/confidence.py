@@ -1,6 +1,6 @@
 """How often links at or above a confidence are right, on publishers left out of the fit.
 
-    python benchmarks/confidence.py            prints the tables, and writes src/iconotext/decide/confidence.json
+    python -m fitting confidence         prints the tables, and writes src/iconotext/decide/confidence.json
 
 Needs the data folder (--data, $ICONOTEXT_DATA, or ../shared/data beside the checkout). Features are cached; the first
 run encodes some 200,000 texts.
@@ -23,9 +23,7 @@ fitted without each class, by the likelihood, with the other classes counting al
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -35,19 +33,20 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import numpy as np
-from cross_fitting import Learned, Source, cross_fitted, group
 from numpy.typing import NDArray
 
-from evidence import looking_with, with_vectors
+from fitting import PACKAGE
+from fitting.cross_fitting import Learned, Source, cross_fitted, group
+from fitting.evidence import looking_with, with_vectors
 from iconotext import Linker, LinkSettings
 from iconotext.corpus.store import read_corpus
 from iconotext.decide import combine
 from iconotext.evidence import caption, habit
 from iconotext.features.model_folder import shipped_folder
+from iconotext.system.files import write_text
 from iconotext.types import Document, Evidence, LinkedDocument
 
-ROOT = Path(__file__).resolve().parent.parent
-TARGET = ROOT / "src" / "iconotext" / "decide" / "confidence.json"
+TARGET = PACKAGE / "decide" / "confidence.json"
 FILES = ("cited/cited.jsonl", "textbook/cited.jsonl", "cited_text/openstax.jsonl")
 LANGUAGES = {"Korean": "ko", "Portuguese": "pt", "Vietnamese": "vi"}
 THRESHOLDS = tuple(round(0.1 * n, 1) for n in range(1, 10))
@@ -75,11 +74,10 @@ class Figures(NamedTuple):
     paragraph: NDArray[np.float64]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=os.environ.get("ICONOTEXT_DATA", ROOT.parent / "shared" / "data"))
-    folder = parser.parse_args().data / "documents"
-    report({name: figures_of(linked, left) for name, left, linked in linked_publishers(folder)})
+def make(data: Path, work: Path) -> dict[str, Any]:
+    """Print the tables, and write the shares of right links above each confidence."""
+    folder = data / "documents"
+    return report({name: figures_of(linked, left) for name, left, linked in linked_publishers(folder)})
 
 
 def publisher(document: Document) -> str:
@@ -196,7 +194,7 @@ def row(publishers: Sequence[Figures], drawn: Sequence[Sequence[Figures]], thres
     }
 
 
-def report(publishers: Mapping[str, Figures]) -> None:
+def report(publishers: Mapping[str, Figures]) -> dict[str, Any]:
     large = {name: f for name, f in publishers.items() if len(f.document) >= LEAST}
     rng = np.random.default_rng(0)
     drawn = [resampled(list(large.values()), rng) for _ in range(RESAMPLINGS)]
@@ -225,7 +223,8 @@ def report(publishers: Mapping[str, Figures]) -> None:
         print(f"OVERRATED without {left}: {fitted(others):.2f}")
     source = f"{sum(len(f.document) for f in large.values()):,} cited figures of {len(large)} publishers"
     text = json.dumps({"source": source, "rows": rows}, indent=1)
-    TARGET.write_text(text + "\n", encoding="utf-8")
+    write_text(TARGET, text + "\n", force=True)
+    return {"source": source, "publishers": {name: percent(line) for name, line in lines.items()}}
 
 
 def fitted(publishers: Sequence[Figures]) -> float:
@@ -258,7 +257,3 @@ def summary(f: Figures) -> NDArray[np.float64]:
 
 def percent(values: NDArray[np.float64]) -> str:
     return " | ".join(f"{100 * value:.1f}" for value in values)
-
-
-if __name__ == "__main__":
-    main()

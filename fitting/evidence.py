@@ -1,15 +1,14 @@
 """How well each kind of evidence finds the sentence that cites a figure, and the fit of all that is learned from them.
 
-    python benchmarks/evidence.py words            writes src/iconotext/evidence/word_counts.txt
-    python benchmarks/evidence.py fit              writes matcher.safetensors, habit.json and coefficients.json there
-    python benchmarks/evidence.py report           the tables below
+    python -m fitting words evidence     make word_counts.txt; matcher.safetensors, habit.json and coefficients.json
+    python -m fitting.evidence           the tables below
 
 They need the data folder (--data, $ICONOTEXT_DATA, or ../shared/data beside the checkout) and a folder for the model
 that looks at the pictures (--work): the default model, trained without the books of these figures. Features are cached;
 the first run encodes some 200,000 texts and 2,200 pictures.
 
 The documents: cited figures of fifteen books and guides made with seven generators (documents/cited), of fourteen
-OpenStax books (documents/textbook, documents/cited_text). The marks of the citations are removed. ``report`` leaves out
+OpenStax books (documents/textbook, documents/cited_text). The marks of the citations are removed. The tables leave out
 whole repositories and books, in five parts: everything that is fitted has not seen the book it is tested on; with
 ``--leave-out generator`` it leaves out all books made with a generator, and all OpenStax books at once. It prints
 
@@ -23,23 +22,23 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from cited_documents import Cited, Compare, variants, with_foreign
-from default_model import unseen_by
-from fit_evidence import Example, common_habit, dump_coefficients, example, fit_coefficients, with_habits
-from fit_matcher import CitedCaptions, fit_matcher
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
 from scipy.stats import rankdata
 
+from fitting import DATA, PACKAGE
+from fitting.cited_documents import Cited, Compare, variants, with_foreign
+from fitting.default_model import unseen_by
+from fitting.fit_evidence import Example, common_habit, dump_coefficients, example, fit_coefficients, with_habits
+from fitting.fit_matcher import CitedCaptions, fit_matcher
 from iconotext.corpus.store import read_corpus
 from iconotext.decide.combine import Coefficients, combine, load_coefficients
 from iconotext.encoders.load import ModelRequest, trained_encoder
@@ -61,8 +60,8 @@ from iconotext.types import Document, Evidence
 if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
-ROOT = Path(__file__).resolve().parent.parent
-EVIDENCE, DECIDE = (ROOT / "src" / "iconotext" / room for room in ("evidence", "decide"))
+EVIDENCE, DECIDE = PACKAGE / "evidence", PACKAGE / "decide"
+OF_OTHER_STEPS = ("ocr", "context")  # weights of words_in_pictures.py and context.py
 FILES = ("cited/cited.jsonl", "textbook/cited.jsonl", "cited_text/openstax.jsonl")
 MOST = 40  # documents of a book that the weights are fitted on: books of fourteen sizes count nearly alike
 LEAST = 3  # sections that a word must stand in to be counted
@@ -87,35 +86,58 @@ class Tested:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=["words", "fit", "report"])
-    parser.add_argument("--data", type=Path, default=os.environ.get("ICONOTEXT_DATA", ROOT.parent / "shared" / "data"))
+    parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--work", type=Path, default=Path("default-model"))
     parser.add_argument("--leave-out", choices=["repository", "generator"], default="repository")
     arguments = parser.parse_args()
-    documents = [d for name in FILES for d in read_corpus(arguments.data / "documents" / name)]
-    if arguments.command == "words":
-        return count_words(documents)
-    looking = looking_with(unseen_by("cited figures", arguments.data, arguments.work))
-    cited, encode = with_vectors(documents, looking)
+    learned = learn(arguments.data, arguments.work, by_generator=arguments.leave_out == "generator")
+    testing = [example(c, learned.encode, matcher=learned.matchers[learned.parts[c.collection]]) for c in learned.cited]
+    rng = np.random.default_rng(1)
+    mixed = [with_foreign(c, learned.cited, rng, share=1.0) for c in few(learned.cited)]
+    foreign = [example(c, learned.encode, matcher=learned.matchers[learned.parts[c.collection]]) for c in mixed]
+    report(learned.parts, learned.publishers, learned.training, testing, foreign)
+
+
+class LearnedFrom(NamedTuple):
+    """The documents, and what all weights are fitted on.
+
+    Attributes:
+        cited: All documents.
+        encode: Of texts.
+        publishers: Collection to publisher.
+        parts: Collection to the part in which it is tested.
+        matchers: Part to the matcher of captions that has not seen it.
+        training: Some documents and disturbed copies, each with the scores of a matcher that has not seen its book, as
+            it will be with the users' documents.
+    """
+
+    cited: list[Cited]
+    encode: Encode
+    publishers: dict[str, str]
+    parts: dict[str, int]
+    matchers: dict[int, Matcher]
+    training: list[Example]
+
+
+def learn(data: Path, work: Path, *, by_generator: bool = False) -> LearnedFrom:
+    """Read the documents, and fit the matchers without the part that each is to read."""
+    looking = looking_with(unseen_by("cited figures", data, work))
+    cited, encode = with_vectors(cited_figures(data), looking)
     publishers = {c.collection: publisher(c) for c in cited}
-    parts = split(publishers, by_generator=arguments.leave_out == "generator")
+    parts = split(publishers, by_generator=by_generator)
     note("the matchers of each part")
     matchers = {
         part: fit_matcher(captions([c for c in cited if parts[c.collection] != part], encode), encode([PROBE])[0])
         for part in sorted(set(parts.values()))
     }
-    some = few(cited)
     note("the features")
-    # Each document with the scores of a matcher that has not seen its book, as it will be with the users' documents.
-    training = [example(c, encode, weight=w, matcher=matchers[parts[part_of(c)]]) for c, w in variants(some, seed=0)]
-    if arguments.command == "fit":
-        return fit(cited, training, encode)
-    testing = [example(c, encode, matcher=matchers[parts[c.collection]]) for c in cited]
-    rng = np.random.default_rng(1)
-    mixed = [with_foreign(c, cited, rng, share=1.0) for c in some]
-    foreign = [example(c, encode, matcher=matchers[parts[c.collection]]) for c in mixed]
-    report(parts, publishers, training, testing, foreign)
-    return None
+    some = variants(few(cited), seed=0)
+    training = [example(c, encode, weight=w, matcher=matchers[parts[part_of(c)]]) for c, w in some]
+    return LearnedFrom(cited, encode, publishers, parts, matchers, training)
+
+
+def cited_figures(data: Path) -> list[Document]:
+    return [document for name in FILES for document in read_corpus(data / "documents" / name)]
 
 
 def note(text: str) -> None:
@@ -144,25 +166,27 @@ def split(publishers: Mapping[str, str], *, by_generator: bool) -> dict[str, int
     return parts
 
 
-def count_words(documents: Sequence[Document]) -> None:
-    """How many sections each stem stands in, of the documents of OpenStax."""
-    sections = [d for d in documents if "generator" not in d.meta]
+def count_words(data: Path, work: Path) -> dict[str, Any]:
+    """Write how many sections each stem stands in, of the documents of OpenStax."""
+    sections = [d for d in cited_figures(data) if "generator" not in d.meta]
     counts = Counter(word for d in sections for word in {w for s in d.sentences for w in stems(s.text)})
     lines = [f"{word} {count}" for word, count in sorted(counts.items()) if count >= LEAST]
     write_text(EVIDENCE / "word_counts.txt", "\n".join([str(len(sections)), *lines]) + "\n", force=True)
-    print(f"{len(lines)} words of {len(sections)} sections")
+    return {"words": len(lines), "sections": len(sections)}
 
 
-def fit(cited: Sequence[Cited], training: Sequence[Example], encode: Encode) -> None:
+def make(data: Path, work: Path) -> dict[str, Any]:
+    """Write the matcher of captions, the common habit, and the weights of pictures, captions, layout and references."""
+    cited, encode, *_, training = learn(data, work)
     matcher = fit_matcher(captions(cited, encode), encode([PROBE])[0])
     arrays = {name: getattr(matcher, name).astype(np.float16) for name in Matcher.__slots__ if name != "cosine"}
     save_file(arrays, EVIDENCE / "matcher.safetensors")
     common = common_habit(training)
     shares = {place: round(float(share), 5) for place, share in zip(PLACES[:OPENING], common[:OPENING], strict=True)}
     write_text(EVIDENCE / "habit.json", json.dumps(shares, indent=1) + "\n", force=True)
-    kept = {kind: entry for kind, entry in load_coefficients().items() if kind == "ocr"}
+    kept = {kind: entry for kind, entry in load_coefficients().items() if kind in OF_OTHER_STEPS}
     write_text(DECIDE / "coefficients.json", dump_coefficients(fit_coefficients(training, common) | kept), force=True)
-    print(f"fitted on {len(cited)} documents")
+    return {"documents": len(cited)}
 
 
 def few(cited: Sequence[Cited], most: int = MOST) -> list[Cited]:

@@ -1,13 +1,13 @@
 """The two models that ship: how they are made, and what they are worth.
 
-    python benchmarks/default_model.py make      trains them and puts them into src/iconotext/models
-    python benchmarks/default_model.py report    the tables of their cards
+    python -m fitting models             trains them and puts them into src/iconotext/models
+    python -m fitting.default_model      the tables of their cards
 
 ``default`` learned from pictures under free licences alone; ``photographs`` from these and Flickr8k, which is for
 research only.
 
 Both need the data folder (--data, $ICONOTEXT_DATA, or ../shared/data beside the checkout) and a folder for corpora and
-models (--work); what is there already is not made again. ``report`` prints, for the picture alone:
+models (--work); what is there already is not made again. The tables, for the picture alone:
 
 1. The caption benchmark: 500 documents out of the 1,000 official validation photographs of Flickr8k, which no step of
    training has seen; 10 images, 10 sentences, 5 links, five shuffles. And 1,000 documents of five of them that look
@@ -20,16 +20,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from captioned_documents import build_captions
 
+from fitting import DATA, ROOT
+from fitting.captioned_documents import build_captions
 from iconotext.corpus.builders.captions import RULES, CaptionSettings
 from iconotext.corpus.builders.pairs import build_pairs
 from iconotext.corpus.builders.photos import Photo, read_photos
@@ -49,7 +49,6 @@ from iconotext.types import Document
 if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
-ROOT = Path(__file__).resolve().parent.parent
 GENRES = ("build", "cooking", "garden_home", "textbook")
 SOURCES = {
     "flickr8k": "captions/flickr8k/captions.jsonl",
@@ -90,17 +89,19 @@ FOLDS = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=["make", "report"])
-    parser.add_argument("--data", type=Path, default=os.environ.get("ICONOTEXT_DATA", ROOT.parent / "shared" / "data"))
+    parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--work", type=Path, default=Path("default-model"))
     arguments = parser.parse_args()
-    if arguments.command == "make":
-        for name, sources in MODELS.items():
-            made = trained(sources, arguments.data, arguments.work / name, changes=CHANGES.get(name, []))
-            ship(made, name)
-        return
     report_captions(arguments.data)
     report_genres(arguments.data, arguments.work)
+
+
+def make(data: Path, work: Path) -> dict[str, Any]:
+    """Train the models, and put them into the package."""
+    return {
+        name: ship(trained(sources, data, work / name, changes=CHANGES.get(name, [])), name)
+        for name, sources in MODELS.items()
+    }
 
 
 def pairs_of(name: str, data: Path, work: Path, without: tuple[str, ...] = ()) -> Path:
@@ -133,8 +134,8 @@ def unseen_by(fold: str, data: Path, work: Path) -> Path:
     return trained(sources, data, work / f"without {fold}", publishers)
 
 
-def ship(model: Path, name: str) -> None:
-    """The model with weights of 16 bits, its recipe, figures and log; the card is written by hand."""
+def ship(model: Path, name: str) -> dict[str, Any]:
+    """Store the model with weights of 16 bits, its recipe, figures and log. The card is written by hand."""
     stored, target = load_model(model), shipped_folder(name)
     recipe = stored.recipe.model_copy(update={"name": name})
     weights = stored.model.state_dict()
@@ -144,8 +145,8 @@ def ship(model: Path, name: str) -> None:
     metrics = json.loads((model / "metrics.json").read_text(encoding="utf-8"))
     metrics["validation"].pop("undefined_documents")  # a document of one image has no AUC: names of such say nothing
     write_text(target / "metrics.json", json.dumps(metrics, indent=1) + "\n", force=True)
-    size = sum(file.stat().st_size for file in target.iterdir())
-    print(f"{target.relative_to(ROOT)}: {size / 1e6:.2f} MB")
+    found: dict[str, Any] = metrics["validation"]
+    return found
 
 
 def measured(model: str, documents: Sequence[Document]) -> Evaluation:

@@ -9,9 +9,9 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from cited_documents import Cited
-from fit_logit import Added, fit_added, fit_logit
 
+from fitting.cited_documents import Cited
+from fitting.fit_logit import Added, fit_added, fit_logit
 from iconotext.decide.combine import (
     FITTED,
     Coefficients,

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from cited_documents import Cited, variants
-from fit_evidence import common_habit, example, fit_coefficients
-from fit_matcher import fit_matcher
 from numpy.typing import NDArray
 
-from evidence import Looking, captions, few
+from fitting.cited_documents import Cited, variants
+from fitting.evidence import Looking, captions, few
+from fitting.fit_evidence import common_habit, example, fit_coefficients
+from fitting.fit_matcher import fit_matcher
 from iconotext.corpus.store import read_corpus
 from iconotext.decide.choose import choose_links
 from iconotext.decide.combine import Coefficients, places_by_evidence, weigh_evidence

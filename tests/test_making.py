@@ -1,0 +1,98 @@
+"""``python -m fitting`` makes what ships: every file has a step, every step starts, and a record says what it made."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from inspect import signature
+from pathlib import Path
+from pkgutil import resolve_name
+
+import fitting.__main__ as making
+import pytest
+from fitting import PACKAGE
+from fitting.__main__ import RECORDS, STEPS, Step, main
+
+MADE = {".safetensors", ".onnx", ".npy", ".json", ".csv"}
+OF_OTHERS = {"models/minilm/tokenizer.json"}
+
+
+def test_every_file_of_weights_and_figures_is_made_by_a_step():
+    shipped = {
+        path.relative_to(PACKAGE).as_posix()
+        for folder in ("models", "decide", "evidence", "networks")
+        for path in (PACKAGE / folder).rglob("*")
+        if path.suffix in MADE
+    }
+    assert shipped - OF_OTHERS - {name for step in STEPS for name in step.files} == set()
+    assert [name for step in STEPS for name in step.files if not (PACKAGE / name).exists()] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", STEPS, ids=[step.name for step in STEPS])
+def test_every_step_starts(step):
+    assert list(signature(resolve_name(step.function)).parameters) == ["data", "work"]
+
+
+def test_records_are_of_what_ships():
+    last = {name: step.name for step in STEPS for name in step.files}  # several write weights into one file
+    for path in RECORDS.glob("*.json"):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        made = {name: digest for name, digest in record["made"].items() if last.get(name) == record["step"]}
+        assert made == {name: hashlib.sha256((PACKAGE / name).read_bytes()).hexdigest() for name in made}
+
+
+def counted(data, work):
+    (data / "made.txt").write_text("2")
+    return {"words": 2}
+
+
+def test_a_step_writes_its_record_and_is_listed_with_it(tmp_path, monkeypatch, capsys):
+    steps = [Step(name, f"{__name__}:counted", ("made.txt",)) for name in ("first", "second")]
+    for name, value in {"STEPS": steps, "PACKAGE": tmp_path, "RECORDS": tmp_path / "records"}.items():
+        monkeypatch.setattr(making, name, value)
+    main(["second", "--data", str(tmp_path)])
+    record = json.loads((tmp_path / "records/second.json").read_text())
+    assert record["made"] == {"made.txt": hashlib.sha256(b"2").hexdigest()}
+    assert record["figures"] == {"words": 2}
+    capsys.readouterr()
+    main([])
+    first, second = capsys.readouterr().out.splitlines()
+    assert "no record yet" in first
+    assert record["date"] in second
+    main(["all", "--data", str(tmp_path)])
+    assert (tmp_path / "records/first.json").exists()
+    with pytest.raises(SystemExit):
+        main(["third"])
+    assert "third: no such step; there are first, second" in capsys.readouterr().err
+
+
+def test_words_are_counted_in_the_sections_of_open_textbooks(tmp_path, monkeypatch):
+    evidence = pytest.importorskip("fitting.evidence")
+    monkeypatch.setattr(evidence, "EVIDENCE", tmp_path)
+    for number, name in enumerate(evidence.FILES):
+        path = tmp_path / "documents" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        rows = [{"id": f"{number}-{n}", "sentences": ["Trams wait."], "images": []} for n in range(3)]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert evidence.count_words(tmp_path, Path()) == {"words": 2, "sections": 9}
+    assert (tmp_path / "word_counts.txt").read_text().splitlines()[0] == "9"
+
+
+@pytest.mark.slow
+def test_the_graphs_that_ship_are_those_of_the_weights(tmp_path, monkeypatch):
+    encoders = pytest.importorskip("fitting.encoders")
+    names = ("TEXT", "IMAGES", "GRAPH")
+    shipped = [getattr(encoders, name) for name in names]
+    for name, path in zip(names, shipped, strict=True):
+        made = tmp_path / path.name
+        monkeypatch.setattr(encoders, name, made)
+        if path.is_dir():
+            made.mkdir()
+            (made / "weights.safetensors").symlink_to(path / "weights.safetensors")
+    encoders.write_graphs(tmp_path, tmp_path)
+    files = [file.relative_to(tmp_path) for file in tmp_path.rglob("*.onnx")]
+    folders = {path.name: path.parent for path in shipped}
+    assert len(files) == 4
+    for file in files:
+        assert (tmp_path / file).read_bytes() == (folders[file.parts[0]] / file).read_bytes()
