@@ -23,6 +23,7 @@ from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
 from fitting import DATA, PACKAGE, ROOT
+from iconotext.errors import IconotextError
 
 RECORDS = Path(__file__).parent / "records"
 
@@ -90,18 +91,28 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for step in STEPS:
             print(f"{step.name:18} {made_at(step):24} {', '.join(step.files)}")
         return
+    version = program_version()
     for step in STEPS:
         if step.name in chosen.steps or "all" in chosen.steps:
             print(f"{step.name} ...", flush=True)
-            write_record(step, resolve_name(step.function)(chosen.data, chosen.work))
+            try:
+                figures = resolve_name(step.function)(chosen.data, chosen.work)
+            except IconotextError as error:
+                parser.exit(1, f"{step.name}: {error}\n")
+            write_record(step, figures, version)
 
 
-def write_record(step: Step, figures: Mapping[str, Any]) -> None:
-    """Write what a step has made of which version of the program, with the digests of its files."""
+def program_version() -> str:
+    """The commit of the program, taken before the first step changes files; ``-dirty`` says that there were changes."""
     found = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True)
+    return found.stdout.strip() or "unknown"
+
+
+def write_record(step: Step, figures: Mapping[str, Any], version: str) -> None:
+    """Write what a step has made, with the digests of its files."""
     record = {
         "step": step.name,
-        "version": found.stdout.strip() or "unknown",
+        "version": version,
         "date": datetime.now(UTC).date().isoformat(),
         "made": {name: digest(PACKAGE / name) for name in step.files},
         "figures": figures,

@@ -13,6 +13,8 @@ import pytest
 from fitting import PACKAGE
 from fitting.__main__ import RECORDS, STEPS, Step, main
 
+from iconotext.errors import CorpusError
+
 MADE = {".safetensors", ".onnx", ".npy", ".json", ".csv"}
 OF_OTHERS = {"models/minilm/tokenizer.json"}
 
@@ -42,6 +44,10 @@ def test_records_are_of_what_ships():
         assert made == {name: hashlib.sha256((PACKAGE / name).read_bytes()).hexdigest() for name in made}
 
 
+def refused(data, work):
+    raise CorpusError("cited.jsonl: no such file")
+
+
 def counted(data, work):
     (data / "made.txt").write_text("2")
     return {"words": 2}
@@ -62,9 +68,13 @@ def test_a_step_writes_its_record_and_is_listed_with_it(tmp_path, monkeypatch, c
     assert record["date"] in second
     main(["all", "--data", str(tmp_path)])
     assert (tmp_path / "records/first.json").exists()
+    monkeypatch.setattr(making, "STEPS", [Step("first", f"{__name__}:refused", ())])
+    with pytest.raises(SystemExit):
+        main(["all"])
+    assert capsys.readouterr().err == "first: cited.jsonl: no such file\n"
     with pytest.raises(SystemExit):
         main(["third"])
-    assert "third: no such step; there are first, second" in capsys.readouterr().err
+    assert "third: no such step; there are first" in capsys.readouterr().err
 
 
 def test_words_are_counted_in_the_sections_of_open_textbooks(tmp_path, monkeypatch):
