@@ -152,7 +152,7 @@ def docling(pages: Path) -> None:
     from docling_core.transforms.chunker.tokenizer.huggingface import HuggingFaceTokenizer
     from transformers import PreTrainedTokenizerFast
 
-    tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(TOKENIZER))
+    tokenizer: Any = PreTrainedTokenizerFast(tokenizer_file=str(TOKENIZER))  # type: ignore[no-untyped-call]
     chunker = HybridChunker(tokenizer=HuggingFaceTokenizer(tokenizer=tokenizer, max_tokens=TOKENS))
     converter = DocumentConverter()
 
@@ -164,7 +164,7 @@ def docling(pages: Path) -> None:
             for source, item in zip(sources, document.pictures, strict=True):
                 refs[item.self_ref] = source
                 refs |= dict.fromkeys((of.cref for of in (*item.captions, *item.children)), source)
-            found = list(chunker.chunk(document))
+            found: list[Any] = list(chunker.chunk(document))
             chunks = [
                 {
                     "text": c.text,

@@ -238,7 +238,8 @@ def test_slim_chunks_bring_the_same_contexts(linker, original, tmp_path):
     assert [[s.text for s in image.context] for image in slim] == [[s.text for s in image.context] for image in whole]
     assert [image.file for image in slim] == [image.file for image in whole]
     wrong = row(next(chunk for chunk in chunks if chunk.images).slim())
-    for sentences in ([[0, 1]], [[-1, 2, 0.5]], [["0", None, 0.5]], {}):
+    wrong_ones: list[object] = [[[0, 1]], [[-1, 2, 0.5]], [["0", None, 0.5]], {}]
+    for sentences in wrong_ones:
         wrong["images"][0]["sentences"] = sentences
         (tmp_path / "wrong.json").write_text(json.dumps(wrong), encoding="utf-8")
         with pytest.raises(DocumentError, match=r"wrong.json: images\.0\.sentences"):

@@ -154,6 +154,7 @@ def tokenizer(kind: str, folder: Path) -> str:
     bytes_ = kind == "bytes"
     made = Tokenizer(models.BPE() if bytes_ else models.Unigram())
     made.pre_tokenizer = pre_tokenizers.ByteLevel() if bytes_ else pre_tokenizers.Metaspace()
+    trainer: trainers.BpeTrainer | trainers.UnigramTrainer
     options = {"special_tokens": ["<s>", "</s>", "<unk>"], "show_progress": False}
     if bytes_:
         alphabet = pre_tokenizers.ByteLevel.alphabet()
