@@ -21,8 +21,9 @@ from iconotext.scale.features import Features, write_features
 from iconotext.train import feature_shards as module
 from iconotext.train.batches import Batch, BatchLoader
 from iconotext.train.feature_shards import HELD_OUT, is_feature_folder, prepare_shards
+from iconotext.train.joined import extracted
 from iconotext.train.prepare import prepare
-from iconotext.train.prepared import extracted, open_prepared
+from iconotext.train.prepared import open_prepared
 from iconotext.train.run import _compare_links, train
 from tests.support.object_store import running, send
 from tests.support.shards import png, row, write_jsonl

@@ -24,6 +24,7 @@ from iconotext.scale.run import digest_of_table, run_shards
 from iconotext.scale.stage import Stage
 from iconotext.system.files import write_text
 from iconotext.system.processes import Watch, unwatched
+from iconotext.train.arrays import ArrayWriter, files_in, open_array, pack
 from iconotext.train.feature_shards import SHARD_WORDS, check_recipe
 from iconotext.train.feature_writers import (
     ImageSource,
@@ -39,13 +40,7 @@ from iconotext.train.prepare import (
     feature_settings,
     write_documents,
 )
-from iconotext.train.prepared import (
-    META,
-    ArrayWriter,
-    files_in,
-    open_array,
-    pack,
-)
+from iconotext.train.prepared import META
 from iconotext.train.start import with_init
 
 if TYPE_CHECKING:

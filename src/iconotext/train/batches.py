@@ -23,21 +23,11 @@ from iconotext.objectives.contrastive import draw_single_pairs
 from iconotext.recipe import Recipe
 from iconotext.recipe.encoders import NetworkSettings, TowerSettings
 from iconotext.system.threads import in_threads
+from iconotext.train.arrays import Rows, drawn_places, span_counts, span_places
 from iconotext.train.feature_shards import RankedDocument, open_shard, ranked_documents
-from iconotext.train.prepared import (
-    OTHER_BUFFER,
-    SPLITS,
-    UNDIVIDED,
-    Prepared,
-    Rows,
-    drawn_places,
-    joined_parts,
-    labelled_documents,
-    labelled_pairs,
-    learned_relations,
-    span_counts,
-    span_places,
-)
+from iconotext.train.joined import joined_parts
+from iconotext.train.labelled import labelled_documents, labelled_pairs
+from iconotext.train.prepared import OTHER_BUFFER, SPLITS, UNDIVIDED, Prepared, learned_relations
 
 TRAIN = SPLITS.index("train")
 

@@ -29,7 +29,9 @@ from iconotext.system.files import write_text
 from iconotext.system.object_store import entries, joined, local_files, read_bytes
 from iconotext.system.strict_json import parse_json
 from iconotext.system.threads import in_threads
+from iconotext.train.arrays import ArrayWriter, damaged, files_in, span_counts
 from iconotext.train.feature_writers import count_words
+from iconotext.train.joined import extracted, joined_parts
 from iconotext.train.prepare import (
     Report,
     arrays_in,
@@ -44,15 +46,9 @@ from iconotext.train.prepared import (
     META,
     SPLITS,
     UNDIVIDED,
-    ArrayWriter,
     Prepared,
-    damaged,
-    extracted,
-    files_in,
-    joined_parts,
     open_prepared,
     save_documents,
-    span_counts,
 )
 from iconotext.train.start import start_vocabulary
 

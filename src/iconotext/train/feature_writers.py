@@ -27,7 +27,8 @@ from iconotext.features.word_vectors import UNKNOWN, Vocabulary, words_of
 from iconotext.recipe import Recipe
 from iconotext.recipe.encoders import TowerSettings
 from iconotext.system.files import write_text
-from iconotext.train.prepared import FILES, ArrayWriter, Prepared, span_places
+from iconotext.train.arrays import ArrayWriter, span_places
+from iconotext.train.prepared import FILES, Prepared
 from iconotext.types import Document, Image
 
 if TYPE_CHECKING:

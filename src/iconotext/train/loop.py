@@ -23,13 +23,14 @@ from iconotext.features.word_vectors import WORD2VEC, load_vocabulary, load_word
 from iconotext.recipe import Recipe, dump_recipe
 from iconotext.recipe.encoders import Inputs
 from iconotext.system.files import reporting_full_disk, write_text
+from iconotext.train.arrays import span_counts
 from iconotext.train.batches import BatchLoader
 from iconotext.train.checkpoint import CHECKPOINT, Checkpoint, Progress, load_checkpoint, same_recipe, save_checkpoint
 from iconotext.train.collapse import collapse_of, has_ended, informed, wants_remedy
 from iconotext.train.log import Row, write_log
 from iconotext.train.loss import batch_loss
 from iconotext.train.parallel import Processes, Watcher
-from iconotext.train.prepared import Prepared, TrainingSentences, learned_relations, open_prepared, span_counts
+from iconotext.train.prepared import Prepared, TrainingSentences, learned_relations, open_prepared
 from iconotext.train.schedule import learning_rate
 from iconotext.train.start import check_concepts, check_run, check_warmup, take_over
 from iconotext.train.summary import concept_shares, model_card

@@ -28,6 +28,7 @@ from iconotext.features.region_files import files_beside
 from iconotext.recipe import Recipe
 from iconotext.system.files import locked, write_error, write_text
 from iconotext.system.strict_json import parse_json
+from iconotext.train.arrays import offsets_of
 from iconotext.train.feature_writers import (
     ImageRows,
     ImageSource,
@@ -40,7 +41,14 @@ from iconotext.train.feature_writers import (
     image_writer,
     sentence_writer,
 )
-from iconotext.train.prepared import META, SPLITS, UNDIVIDED, Prepared, offsets_of, open_prepared, save_documents
+from iconotext.train.prepared import (
+    META,
+    SPLITS,
+    UNDIVIDED,
+    Prepared,
+    open_prepared,
+    save_documents,
+)
 from iconotext.train.start import check_concepts, start_vocabulary
 from iconotext.types import Document
 

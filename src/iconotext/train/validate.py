@@ -21,9 +21,10 @@ from iconotext.evaluate.retrieval import POOL, Retrieval, own_probabilities, ran
 from iconotext.objectives.contrastive import draw_single_pairs
 from iconotext.recipe import Recipe, SimilaritySettings
 from iconotext.similarity.sets import negative_similarities, own_similarities
+from iconotext.train.arrays import span_counts
 from iconotext.train.batches import Batch, epoch_batches, planned_reads, read_ahead
+from iconotext.train.labelled import labelled_pairs
 from iconotext.train.loss import batch_loss, losses_of, no_information_losses
-from iconotext.train.prepared import labelled_pairs, span_counts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
