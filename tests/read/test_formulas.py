@@ -37,6 +37,11 @@ def test_other_dollars_are_no_formulas(written):
     assert shown(written) is None
 
 
+def test_dollars_behind_prices_begin_no_formula(tmp_path):
+    text = "It costs 8 (5$) or 9 (10$). At 90$^{\\circ}$ it is $N$."
+    assert texts(read_as(tmp_path / "a.md", text)) == ["It costs 8 (5$) or 9 (10$).", "At 90° it is N."]
+
+
 MARKDOWN = (
     "The root $\\sqrt{x_1}$ of *all* $a_i * b_i$ costs \\$5, not $6 or $7. Write $\\unheard$ so. An $N$ of $10$.\n\n"
     "$$\\sqrt{a} = b$$\n\n\\begin{align}a &= b\\\\ c &= d\\end{align}\n\n![The $\\alpha$ of it](a.png)\n"
