@@ -195,3 +195,16 @@ def test_no_test_returns_before_its_assertion():
         for line in returns_unasserted(node.body)
     ]
     assert found == []
+
+
+def test_what_a_row_of_a_table_names_is_loaded_in_one_way():
+    """``pkgutil.resolve_name``; but names of rooms, and classes of other packages that have no fixed names."""
+    loads = re.compile(r"getattr\(import_module\(|= import_module\(self")
+    found = {name for name, path in MODULES.items() if loads.search(path.read_text(encoding="utf-8"))}
+    assert found == {"iconotext.system.lazy", "iconotext.features.hub_checks"}
+
+
+def test_what_to_open_is_said_by_one_function():
+    said = re.compile(r"say\(f\"Open |'Open'")
+    commands = [path for path in (SOURCE / "cli").glob("*.py") if said.search(path.read_text(encoding="utf-8"))]
+    assert {path.name for path in commands} - {"analyses.py"} == {"output.py"}

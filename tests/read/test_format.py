@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pkgutil import resolve_name
 
 import pytest
 
 from iconotext.errors import DocumentError
 from iconotext.read import ReadSettings, read_all
-from iconotext.read import format as module
 from iconotext.read.format import FORMATS, DocumentFormat, file_format, reader_of
 from tests.fuzz.seeds import packed as zipped
 from tests.support.reading import read_as
@@ -82,7 +82,7 @@ def test_a_row_that_cannot_work_is_refused(wrong):
 
 def test_every_row_has_a_reader_and_suffixes_of_its_own():
     for row in FORMATS:
-        assert callable(module._imported(row))
+        assert callable(resolve_name(row.reader))
         assert row.summary.endswith(".")
     suffixes = [suffix for row in FORMATS for suffix in row.suffixes]
     assert len(suffixes) == len(set(suffixes))

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import UserDict
 from dataclasses import dataclass
 from functools import cache, wraps
-from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from pkgutil import resolve_name
 from typing import Any
 
 import typer
@@ -256,14 +256,13 @@ def _package_summary(point: EntryPoint) -> str:
 
 
 def _loaded(row: Command) -> Any:
-    module, _, attribute = row.function.partition(":")
     function: Any
     if row.group == "corpus build":
         from iconotext.cli.corpus_build import builder_command
 
         function = builder_command(next(builder for builder in BUILDERS if builder.name == row.path.split()[-1]))
     else:
-        function = getattr(import_module(f"iconotext.cli.{module}"), attribute) if module else None
+        function = resolve_name(f"iconotext.cli.{row.function}") if row.function else None
     if not inside(row.path):
         return _made(row.path, function)
     # A group with a function of its own runs it where no command follows.

@@ -35,7 +35,7 @@ from iconotext.cli.options import (
     option,
     settings_options,
 )
-from iconotext.cli.output import complain, output_console, say
+from iconotext.cli.output import complain, output_console, say, say_open
 from iconotext.errors import EmptyDocumentError, OutputError, SettingError
 from iconotext.linker import Linker, LinkSettings, RunFiles
 from iconotext.plain_text import counted, language_name
@@ -401,7 +401,7 @@ def link_folder(paths: list[Path], folder: Path, settings: RunSettings) -> None:
     removed = pages.finish([path for path in paths if path.is_dir()], run.problems)
     run.show_table(settings.linking)
     if run.shows_pictures and not settings.quiet:
-        say(f"Open {folder / (last if run.linked == 1 else INDEX)}", err=True)
+        say_open(folder / (last if run.linked == 1 else INDEX))
     run.finish(all_in=folder / NAME, removed=removed)
 
 
@@ -432,8 +432,10 @@ def link_file(paths: list[Path], output: Path | None, to: Output, settings: RunS
         return
     to.write_file(results, output, force=force, explained=settings.linking.explain)
     run.show_table(settings.linking)
-    if not settings.quiet and (run.shows_pictures or to is not HTML):
-        say(f"{'Open' if to is HTML else 'Wrote'} {output}", err=True)
+    if not settings.quiet and to is not HTML:
+        say(f"Wrote {output}", err=True)
+    elif not settings.quiet and run.shows_pictures:
+        say_open(output)
     run.finish()
 
 

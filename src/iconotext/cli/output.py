@@ -16,6 +16,8 @@ from iconotext.plain_text import json_text, readable
 from iconotext.report.tables import Bold, Cell, Drawing, Grid, Note, Section
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console, RenderableType
     from rich.table import Table
     from rich.text import Text
@@ -38,6 +40,11 @@ _ARGUMENT = re.compile(rf"\b({'|'.join(OPTIONS)})=(\.\.\.|[\w./-]*\w)")
 def say(text: str = "", *, err: bool = False) -> None:
     """Print a line, or several, on stdout or stderr."""
     typer.echo(readable(text), err=err)
+
+
+def say_open(place: Path | str) -> None:
+    """Print on stderr the page that was made, or the address of the server: what to open now."""
+    say(f"Open {place}", err=True)
 
 
 def complain(message: str) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from iconotext.cli.common import known_errors
 from iconotext.cli.options import Download, Force, Json, argument, option
-from iconotext.cli.output import output_console, say, say_json
+from iconotext.cli.output import output_console, say, say_json, say_open
 from iconotext.plain_text import percent, readable, shortened
 from iconotext.relations import RELATIONS, short_name
 
@@ -73,7 +73,7 @@ def search(
         else:
             show(query, results)
             if html is not None:
-                say(f"Open {html}", err=True)
+                say_open(html)
 
 
 def show(query: Query, results: list[Result]) -> None:

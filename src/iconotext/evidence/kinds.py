@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from iconotext.errors import SettingError
 from iconotext.extras import EXTRAS
@@ -71,20 +71,16 @@ class EvidenceKind:
             documents: Without images that have a problem.
         """
         if self.weight is None:
-            features: list[Features] = self._function()(documents, inputs)
+            features: list[Features] = resolve_name(self.function)(documents, inputs)
             return features
         return [{self.name: self._matrix(d)} if d.sentences and d.images else {} for d in documents]
-
-    def _function(self) -> Any:
-        module, _, name = self.function.partition(":")
-        return getattr(import_module(module), name)
 
     def _matrix(self, document: Document) -> FloatMatrix:
         import numpy as np
 
         shape = (len(document.sentences), len(document.images))
         try:
-            matrix = np.asarray(self._function()(document), np.float32)
+            matrix = np.asarray(resolve_name(self.function)(document), np.float32)
         except Exception as error:  # code of another package, which may raise anything
             raise SettingError(f"the evidence {self.name} failed: {type(error).__name__}: {error}") from error
         if matrix.shape != shape or not np.isfinite(matrix).all():

@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from pathlib import Path, PurePath
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Literal
 
 from iconotext.errors import DocumentError, EmptyDocumentError, HostileDocumentError, IconotextError, UnknownFormatError
@@ -275,14 +275,15 @@ def reader_of(name: str) -> Reader:
     """Return the reader of a format, imported only now, since a process mostly reads one or two formats."""
     built_in = next((row for row in FORMATS if row.name == name), None)
     if built_in is not None:
-        return _imported(built_in)
+        reader: Reader = resolve_name(built_in.reader)
+        return reader
     row = all_formats()[name]
 
     def read(path: Path, settings: ReadSettings) -> list[Flow]:
         from iconotext.read.blocks import Flow
 
         try:
-            flows = list(_imported(row)(path, settings))
+            flows = list(resolve_name(row.reader)(path, settings))
         except (IconotextError, MemoryError, RecursionError, OSError):
             raise
         except Exception as error:  # code of others, whose exceptions may not even be picklable
@@ -293,9 +294,3 @@ def reader_of(name: str) -> Reader:
         return flows
 
     return read
-
-
-def _imported(row: DocumentFormat) -> Reader:
-    module, _, function = row.reader.partition(":")
-    reader: Reader = getattr(import_module(module), function)
-    return reader

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any
 
 
@@ -29,8 +29,7 @@ class Builder:
 
     def load(self) -> tuple[Any, Callable[..., Any]]:
         """Import the module; returns the settings class and the function."""
-        module = import_module(self.module)
-        return getattr(module, self.settings), getattr(module, self.function)
+        return resolve_name(f"{self.module}:{self.settings}"), resolve_name(f"{self.module}:{self.function}")
 
 
 OWN_FILES = (
