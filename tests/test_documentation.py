@@ -76,6 +76,9 @@ SOURCE = ROOT / "src/iconotext"
 NOT_OURS = {"conf.py"}
 """Files of others that the guides name: of Sphinx."""
 
+MADE = "live/"
+"""Pages that `scripts/site_hooks.py` adds to the site."""
+
 
 def text_of(path: Path) -> str:
     return path.read_text(encoding="utf-8")
@@ -174,3 +177,76 @@ def test_files_that_the_guides_for_contributors_name_are_there():
     texts = [text_of(ROOT / name) for name in ("CONTRIBUTING.md", "docs/architecture.md")]
     named = {name for text in texts for name in re.findall(r"`([\w/.]+(?:/|\.py|\.md))`", text)}
     assert [name for name in sorted(named) if not is_there(name)] == []
+
+
+def shown_text(path: Path) -> str:
+    """The text of a page without its blocks of code."""
+    return re.sub(r"^( *```).*?^\1 *$", "", text_of(path), flags=re.MULTILINE | re.DOTALL)
+
+
+def anchors(path: Path) -> set[str]:
+    """The fragments that a page has: its headings, as the guides' site and GitHub name them, and ids of its HTML."""
+    headings = re.findall(r"^#+ +(.+?)(?: *\{[^}]*\})?$", shown_text(path), re.MULTILINE)
+    plain = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).strip().lower() for heading in headings]
+    return {re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", heading)) for heading in plain} | set(
+        re.findall(r"id=\"([^\"]+)\"", text_of(path))
+    )
+
+
+def leads_nowhere(path: Path, link: str) -> bool:
+    place, _, fragment = link.partition("#")
+    target = path.parent / place if place else path
+    return not target.exists() or bool(fragment and target.suffix == ".md" and fragment not in anchors(target))
+
+
+def test_every_link_of_a_page_leads_somewhere():
+    nowhere = []
+    for path in GUIDES:
+        links = re.findall(r"\]\(([^)\s]+)(?: \"[^\"]*\")?\)", re.sub(r"`[^`\n]*`", "", shown_text(path)))
+        ours = {link for link in links if not re.match(rf"\w+:|{MADE}", link)}
+        nowhere += [(path.name, link) for link in sorted(ours) if leads_nowhere(path, link)]
+    assert nowhere == []
+
+
+def test_every_decision_that_is_cited_is_there_and_is_the_one_that_the_link_leads_to():
+    there = {int(path.name[:4]): path.name for path in (ROOT / "docs/decisions").glob("0*.md")}
+    wrong = []
+    folders = [ROOT / name for name in ("docs", "src", "tests", "benchmarks", "fitting", "recipes", "scripts")]
+    texts = [*GUIDES, *(path for folder in folders for path in folder.rglob("*.*") if path.suffix in (".py", ".toml"))]
+    for path in (path for path in texts if path not in OF_EARLIER):
+        text = text_of(path)
+        cited = re.findall(r"\b[Dd]ecisions?`?,? (\d+)(?:, (\d+))?(?: (?:and|to) (\d+))?\b", text)
+        wrong += [(path.name, n) for numbers in cited for n in numbers if n and int(n) not in there]
+        wrong += [
+            (path.name, name)
+            for name in re.findall(r"(?<![\w-])(\d{4}-[a-z0-9-]+\.md)", text)
+            if name not in there.values()
+        ]
+        linked = re.findall(r"\[(?:[Dd]ecision\s)?(\d+)\]\([^)]*?(\d{4})-[^)]*\)", text)
+        wrong += [(path.name, n) for n, number in linked if int(n) != int(number)]
+    assert wrong == []
+
+
+def test_names_that_a_guide_gives_with_their_module_are_in_it():
+    """As in "`cli/commands.py`: `COMMANDS`" and "`MAX_RESULT`, `MAX_DECODED` in `images/raster.py`"."""
+    missing = []
+    for path in (guide for guide in GUIDES if guide not in OF_EARLIER):
+        text = text_of(path)
+        pairs = re.findall(r"`([\w/]+\.py)`(?:: |, its )`([A-Za-z_]\w+)`", text)
+        for names, module in re.findall(
+            r"((?:`[A-Z]\w+`(?:, | and )?)+)(?: stands| stand| of the table)? in `([\w/]+\.py)`", text
+        ):
+            pairs += [(module, name) for name in re.findall(r"\w+", names) if name not in ("and",)]
+        for module, name in pairs:
+            home = next((home / module for home in (ROOT, SOURCE) if (home / module).is_file()), None)
+            if home is None or not re.search(rf"\b{name}\b", text_of(home)):
+                missing.append((path.name, module, name))
+    assert missing == []
+
+
+def test_modules_that_tests_name_by_their_path_are_there():
+    folders = "|".join(path.name for path in SOURCE.iterdir() if path.is_dir())
+    named = re.compile(rf"\"((?:{folders})/[\w/]+\.py)\"")
+    tests = [path for path in (ROOT / "tests").rglob("*.py") if path.parent.name != "other_package"]
+    missing = {(path.name, name) for path in tests for name in named.findall(text_of(path)) if not is_there(name)}
+    assert missing == set()

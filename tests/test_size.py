@@ -80,11 +80,7 @@ def test_the_modules_that_a_document_enters(tmp_path, picture):
     linker.link(document)  # loads models
     kinds = (Document, EncodedText, DocumentEvidence)
     modules = entered(lambda: linker.link(document), lambda value: isinstance(value, kinds))
-    run = modules - {
-        "linker.py",
-        "read/given.py",
-        "types.py",
-    }  # before the run, and what is asked of the document itself
+    run = modules - {"linker.py", "types.py"}  # before the run, and what is asked of the document itself
     assert "run.py" in run
     assert len(run) <= LIMITS["modules that a document enters while it is linked"], sorted(run)
 
