@@ -20,7 +20,7 @@ Kind = Literal["paragraph", "heading", "item", "quote", "cell", "caption"]
 """The kind of block that a sentence is in: running text, heading, list item, quotation, table cell, caption."""
 
 Function = Literal["link", "button"]
-"""What a picture does that is the only content of a link or a button: its alternative text names it."""
+"""The function of a picture that is the only content of a link or a button: its alternative text names it."""
 
 Evidence = str
 """The name of a kind of evidence for a link; see ``iconotext.evidence.kinds``, which other packages may add to."""

@@ -51,7 +51,7 @@ class PictureChunker(BaseChunker):
     Attributes:
         words: Maximum length of a chunk in words; 300, if ``tokens`` is not given.
         tokens: Maximum length in tokens, instead of words.
-        tokenizer: What counts tokens; see ``features.tokenizer_files``.
+        tokenizer: Name of the tokeniser; see ``features.tokenizer_files``.
         once: Whether a picture is in its best chunk only.
         folder: Folder to which paths of pictures are relative, if they are not inside the document.
     """

@@ -175,7 +175,7 @@ class PictureNodeParser(NodeParser):
 
     words: int | None = Field(default=None, description="Most words of a chunk; 300, if tokens is not given.", ge=1)
     tokens: int | None = Field(default=None, description="Most tokens of a chunk, instead of words.", ge=1)
-    tokenizer: str = Field(default=SHIPPED_TOKENIZER, description="What counts tokens: see the command chunks.")
+    tokenizer: str = Field(default=SHIPPED_TOKENIZER, description="The tokeniser: see the command chunks.")
     once: bool = Field(default=False, description="Whether a picture is a child of its best chunk only.")
     context_words: int = Field(default=CONTEXT_WORDS, description="Most words of an image's sentences.", ge=1)
     model: str = Field(default="default", description="Name or folder of a model of iconotext.")

@@ -133,14 +133,14 @@ _SIGNS = (
     "lupe drucker umschlag briefumschlag zahnrad haus papierkorb mülleimer diskette stift bleistift glocke herz "
     "stern pfeil kreuz haken kamera schloss weltkugel sprechblase auge büroklammer"  # German
 ).split()
-"""What pictures on buttons show, which are no words for what buttons do."""
+"""Things that pictures on buttons show; none is a word for the action of the button."""
 
 _NO_ACTION = re.compile(rf"(?:an? |the |eine? )?{_any(_SIGNS)}|(?:.* )?(?:logo|icon)", re.IGNORECASE)
 
 _LISTING = re.compile(
     r"[.!?:]['\"”’»)]{0,3}(?:\s|$)|(?:\b(?:and|or|und|oder|et|ou|y|e|o|en|och|og|i)\b|&)[^,;]{0,60}$", re.IGNORECASE
 )
-"""What sentences and honest lists have: a point or a colon, or "and" before the last part."""
+"""A mark of sentences and honest lists: a point or a colon, or "and" before the last part."""
 
 _SUFFIX = r"\.(?:jpe?g|jpe|png|gif|webp|avif|heic|tiff?|bmp|svg|eps|pdf)"
 _FILE_NAME = re.compile(rf"\S(?:.{{0,250}}\S)?{_SUFFIX}", re.IGNORECASE | re.DOTALL)

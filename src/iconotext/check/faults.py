@@ -1,4 +1,4 @@
-"""What counts as a fault, as far as users may say: the settings that rules read."""
+"""The settings that rules read: users say with them which pictures and texts are faults."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class FaultSettings(BaseModel):
-    """What counts as a fault; ``CheckSettings`` adds which rules are applied."""
+    """The settings that rules read; ``CheckSettings`` adds the choice of rules."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 

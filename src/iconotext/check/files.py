@@ -1,4 +1,4 @@
-"""What lies beside a document: the files of its pictures, and the other documents of its site.
+"""The surroundings of a document: the files of its pictures, and the other documents of its site.
 
 All of it may come from strangers: only plain files are opened, and no more of one is read than a limit.
 """

@@ -30,7 +30,7 @@ from iconotext.types import Kind
 _WORD = re.compile(r"\w+")
 
 _DEFINES = re.compile(r"""(?=((?:\b(?:id|name|label)\s*+[=:]\s*+["']?|\{\s*+#|label\{|\[\[|\[#|:name:\s*+|_|<)))""")
-"""What stands before an identifier that is given to something, in lower case; it may begin within another one."""
+"""The text before an identifier that is given to something, in lower case; it may begin within another one."""
 
 _GOES_ON = re.compile(r"[\w-]")
 

@@ -35,7 +35,7 @@ class Picture:
         language: ISO 639-1 code declared by the document, or None.
         cited: Whether a link in the document leads to it.
         decorative: Whether the source marks it as decoration.
-        function: What it does if it is the only content of a link or a button.
+        function: Its function if it is the only content of a link or a button.
         alt_unknown: Whether code, another element or a title names it in place of an alternative text.
         sides: Width and height at which it is shown, in pixels; None if not given.
         anchors: Identifiers by which the document may point at it.

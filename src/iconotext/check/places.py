@@ -18,8 +18,8 @@ FIRST_WORDS = 5
 """Words by which the beginning of a passage is found in the file."""
 
 PASSES = 100
-"""How many times the characters of a file are searched at most for the places of its passages and references; the
-places that are not found by then have no line."""
+"""Maximum number of passes over a file, in which its passages and references are looked for; one that is not found by
+then has no line."""
 
 
 @dataclass(frozen=True, slots=True)

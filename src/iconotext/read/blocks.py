@@ -29,7 +29,7 @@ class FlowImage:
         at: Beginning of its markup, in characters of the decoded file, or of ``part``; None if unknown.
         part: The chapter of an EPUB that contains it.
         decorative: Whether the source marks it as decoration.
-        function: What it does if it is the only content of a link or a button.
+        function: Its function if it is the only content of a link or a button.
         sides: Width and height in pixels at which the source shows it; None for a side, or for both, if not given.
     """
 

@@ -67,7 +67,7 @@ BLANK = re.compile(r"\n[ \t]*+\n")
 NAME = re.compile(r"[A-Za-z_$][\w$.:-]*+")
 SPACES = re.compile(r"\s*+")
 PREFIX = re.compile(r"[ \t>]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t]++)*+")
-"""What may stand before an element in a line of its own: marks of quotations and lists."""
+"""The marks of quotations and lists that may stand before an element in a line of its own."""
 LINE_REST = re.compile(r"[ \t]*+(?:\n|\Z)")
 BLOCK_TAG = re.compile(r"</?([a-z][a-z0-9]*)")
 

@@ -21,7 +21,7 @@ class ChunkSettings(BaseModel):
     """Most tokens of a chunk, instead of words, with those that the tokenizer puts before and after a text."""
 
     tokenizer: str = SHIPPED_TOKENIZER
-    """What counts tokens: minilm, which ships; a file tokenizer.json or a folder with one; or a model of the Hugging
+    """The tokeniser: minilm, which ships; a file tokenizer.json or a folder with one; or a model of the Hugging
     Face hub whose files are on this machine."""
 
     once: bool = False

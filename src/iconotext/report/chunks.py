@@ -39,7 +39,7 @@ def chunks(
     Args:
         words: Maximum length of a chunk in words; ``CHUNK_WORDS`` by default.
         tokens: Maximum length in tokens, instead of words, with those that the tokeniser adds to every text.
-        tokenizer: What counts tokens; see ``features.tokenizer_files``.
+        tokenizer: Name of the tokeniser; see ``features.tokenizer_files``.
         once: Whether an image is in its best chunk only.
 
     Returns:
