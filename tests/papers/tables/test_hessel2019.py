@@ -356,7 +356,7 @@ def test_an_rnn_over_sentences_is_trained_evaluated_and_linked_with(tmp_path, in
     assert (row["row"], row["model"]) == ("AP, RNN over sentences", name)
     assert "published" not in row
     assert done.failed == done.results["collapsed"] == {}
-    assert row["auc"] > 0.7
+    assert row["auc"] > 0.65  # chance is .5; of three seeds the worst reached .82
     assert not any("sentence_gru" in what for what in done.results["differs"][row["row"]])
     encoder = load_encoder(
         str(tmp_path / "out/models" / name), image=str(corpus.with_name("features.npy")), cache=False
