@@ -263,6 +263,28 @@ def test_addresses_from_the_folder_of_a_site(tmp_path, picture, address, file):
     assert opened(address, page) == there
 
 
+@pytest.mark.parametrize(
+    ("address", "module"),
+    [("shots/hero.png", "ROOT"), ("image$shots/hero.png", "ROOT"), ("app:shots/hero.png", "app"), ("..:a.png", None)],
+)
+def test_pictures_of_an_antora_site_lie_beside_its_pages(tmp_path, picture, address, module):
+    picture("site/images/a.png", seed=9)
+    picture("site/modules/other/images/shots/hero.png", seed=8)
+    page = tmp_path / "site" / "modules" / "ROOT" / "pages" / "tour" / "page.adoc"
+    page.parent.mkdir(parents=True)
+    (tmp_path / "site" / "antora.yml").touch()
+    if module is None:
+        with pytest.raises(ImageError):
+            opened(address, page)
+        return
+    there = picture(f"site/modules/{module}/images/shots/hero.png")
+    found = opened(address, page)
+    assert isinstance(found, Path)
+    assert found.resolve() == there.resolve()
+    with pytest.raises(ImageError, match="outside the folder pages/"):
+        opened(address, page, root=page.parent.parent)
+
+
 def test_remote_pictures_stay_where_they_are(site):
     for address in ("https://pictures.example/a.png", "//pictures.example/a.png", "HTTP://pictures.example/a.png"):
         with pytest.raises(ImageError, match="the option fetch"):

@@ -89,6 +89,22 @@ def test_refused_addresses_are_listed(document):
     assert [s.text for s in found.sentences] == ["Text."]
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ('Open [it](https://x.org/){:target="_blank"} now.', "Open [it](https://x.org/) now."),
+        ("Open [it](https://x.org/){ target=_blank } now.", "Open [it](https://x.org/) now."),
+        ('A `block`{:class="a"} here.', "A `block` here."),
+        ("# Heading {: .no_toc }", "# Heading "),
+        ("# Heading {:#a}", "# Heading "),
+        (r"A sum $\sum_{n=1} f(x){n=1}$.", r"A sum $\sum_{n=1} f(x){n=1}$."),
+        ("Call `f`{x} (or g){y}.", "Call `f`{x} (or g){y}."),
+    ],
+)
+def test_lists_of_attributes_are_no_text(text, shown):
+    assert expand_site_tags(EditedText(text)).text == shown
+
+
 def test_other_tags_vanish():
     text = "A{% assign x = 1 %} {{ page.title }}b {{< youtube abc >}}{% highlight py %}code{% endhighlight %}c."
     assert expand_site_tags(EditedText(text)).text == "A b c."

@@ -26,13 +26,15 @@ _THINGS = (
     "thumbnail thumb avatar sample example demo datasheet data_sheet schematic flowchart snapshot "  # English
     "bild bilder foto fotos grafik abbildung abb illustration diagramm bildschirmfoto datenblatt skizze zeichnung "
     "beispiel beispielbild muster schaltplan schaubild "  # German
-    "imagen fotografía figura gráfico captura ilustración ejemplo muestra esquema diagrama dibujo "  # Spanish
-    "photographie capture graphique schéma dessin diagramme exemple fiche_technique "  # French
-    "immagine fotografia grafico figura disegno esempio scheda_tecnica "  # Italian
-    "imagem gráfico captura ilustração exemplo amostra desenho "  # Portuguese
+    "imagen fotografía figura gráfico captura captura_de_pantalla ilustración ejemplo muestra esquema "
+    "diagrama dibujo "  # Spanish
+    "photographie capture capture_d'écran capture_d’écran graphique schéma dessin diagramme exemple "
+    "fiche_technique "  # French
+    "immagine fotografia schermata grafico figura disegno esempio scheda_tecnica "  # Italian
+    "imagem gráfico captura captura_de_tela captura_de_ecrã ilustração exemplo amostra desenho "  # Portuguese
     "afbeelding plaatje grafiek figuur schermafbeelding voorbeeld tekening "  # Dutch
-    "bilde billede kuva obraz obrázek zdjęcie rysunek kép изображение картинка фото рисунок "
-    "画像 写真 图片 圖片 照片 그림 사진"
+    "bilde billede kuva obraz obrázek zdjęcie rysunek zrzut_ekranu kép изображение картинка фото рисунок снимок_экрана "
+    "画像 写真 スクリーンショット 图片 圖片 照片 截图 屏幕截图 그림 사진 스크린샷"
 ).split()
 
 _PHOTOS = (

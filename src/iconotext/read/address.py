@@ -29,6 +29,9 @@ SERVED = ("", "static", "assets", "public", ".vuepress/public", "website/static"
 ALIASED = re.compile(r"(?:@site|~?@|~)/")
 """The beginning of an address that starts from the folder of a site, or from its ``src/``."""
 
+ANTORA_IMAGE = re.compile(r"(?:([\w-][\w.-]*+):)?(?:image\$)?([^:$/\\][^:$\\\x00]*+)")
+"""An address of Antora: the name of a module, if it is another than that of the page, and a path below its images."""
+
 SITE_MARKERS = tuple(
     ".git hugo.toml hugo.yaml hugo.json config.toml config/_default mkdocs.yml mkdocs.yaml zensical.toml conf.py "
     "docusaurus.config.js docusaurus.config.ts docusaurus.config.mjs gatsby-config.js gatsby-config.ts _config.yml "
@@ -118,6 +121,8 @@ def open_address(address: str, document: Path, within: Path, settings: ReadSetti
         from iconotext.read.web.fetch import fetch
 
         return fetch(f"https:{address}" if address.startswith("//") else address)
+    if file := _of_antora(address, document, settings, site):
+        return file
     if SCHEME.match(address) or DRIVE.match(address):
         return _absolute(address, settings)
     # The whole address as it is written comes last: a "?" or "#" in it may be a part of the file's name.
@@ -186,6 +191,17 @@ def _beside_content(path: str, document: Path, settings: ReadSettings, site: Pat
             if os.path.isfile(content.parent / place / candidate.lstrip("/")):
                 return inside(content.parent / place / candidate.lstrip("/"), site, settings)
     return None
+
+
+def _of_antora(address: str, document: Path, settings: ReadSettings, site: Path) -> Path | None:
+    """Return the file that Antora takes for ``a.png`` or ``module:a.png`` on a page below ``modules/ROOT/pages/``."""
+    folder = document.parent.resolve()
+    pages = next((parent for parent in (folder, *folder.parents) if parent.name in ("pages", "partials")), None)
+    target = ANTORA_IMAGE.fullmatch(address)
+    if pages is None or pages.parent.parent.name != "modules" or target is None:
+        return None
+    file = pages.parent.parent / (target[1] or pages.parent.name) / "images" / unquote(target[2])
+    return inside(file, site, settings) if os.path.isfile(file) else None
 
 
 def inside(path: Path, allowed: Path, settings: ReadSettings) -> Path | None:

@@ -48,10 +48,14 @@ SPACED_IMAGE = re.compile(
 IMAGE_ANCHOR = re.compile(rf"({IMAGE_START}[^()\n]*+(?:\([^()\n]*+\)[^()\n]*+)*+\))\{{:?([^{{}}\n]*+)\}}")
 ANCHOR = re.compile(r"#([\w:.-]+)")
 HEADING_ATTRIBUTES = re.compile(
-    r"^(#{1,6}[ \t][^\n{]*+(?:\{(?![#.-])[^\n{]*+)*)\{(?:[#.][^{}\n]*+|-)\}[ \t]*+$", re.MULTILINE
+    r"^(#{1,6}[ \t][^\n{]*+(?:\{(?![:#.-])[^\n{]*+)*)\{(?::?[ \t]*+[#.][^{}\n]*+|-)\}[ \t]*+$", re.MULTILINE
 )
 ALT = re.compile(r"""\bfig-alt=(?:"([^"]*+)"|'([^']*+)')""")
-ATTRIBUTE_LIST = re.compile(r"(?<=[)\]`*_])\{:?\s*+[.#][^{}\n]*+\}|^\{:[^{}\n]*+\}\s*$", re.MULTILINE)
+ATTRIBUTE_LIST = re.compile(
+    r"(?<=[)\]`*_])\{(?::|\s*+[.#])[^{}\n]*+\}|(?<=[)\]`])\{\s*+[\w-]{3,30}=(?:\"[^\"{}\n]*+\"|[\w-]++)\s*+\}"
+    r"|^\{:[^{}\n]*+\}\s*$",
+    re.MULTILINE,
+)
 
 
 def expand_site_tags(edited: EditedText) -> EditedText:
