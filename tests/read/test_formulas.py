@@ -69,6 +69,7 @@ def test_in_markdown(tmp_path, picture):
     [
         ("a.md", "The root {math}`\\sqrt{x_1}` of it.", "The root √x₁ of it."),
         ("a.rst", "The root :math:`\\sqrt{x_1}` of it.", "The root √x₁ of it."),
+        ("a.adoc", "Both stem:[sqrt(x) and y] and stem:[\\frac{a}{b}].", "Both sqrt(x) and y and a/b."),
         ("a.adoc", "The root latexmath:[\\sqrt{x_1}] of stem:[x^2].", "The root √x₁ of x²."),
         ("a.tex", r"The root \(\sqrt{x_1}\) of it.", "The root √x₁ of it."),
         ("a.org", r"The root \(\sqrt{x_1}\) of it.", "The root √x₁ of it."),

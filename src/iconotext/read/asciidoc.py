@@ -46,6 +46,7 @@ QUOTES = (
     (re.compile(r"~(?P<inner>[^\s~]{1,100}+)~"), "sub"),
     (re.compile(r"(?:\[[^\[\]]{0,100}+\])?(?<![\w#&])#(?=\S)(?P<inner>[^#\n]{1,250}+)#(?![\w#])"), "mark"),
 )
+WORD = re.compile("[a-zA-Z]{2}")  # of AsciiMath, as in "sqrt(x) and y"; LaTeX would close the gaps around it
 ENTITY = re.compile(r"&amp;(#\d{1,7}|#x[\da-fA-F]{1,6}|[a-zA-Z]{2,20});")
 HELD = re.compile("\ue000(\\d{1,7})\ue001")  # a mark that stands for HTML, see ``Texts.html``
 MAX_VALUE = 4_000  # maximum number of characters of an attribute's value, with other attributes filled in
@@ -156,7 +157,8 @@ class Texts:
             link_text = parts.get("shown", parts.get("name", "")).split(",")[0].rstrip("^") or address
             return f'<a href="{escape(address)}">{escape(link_text)}</a>'
         if "math" in parts:
-            return escape(readable(parts["math"]) or parts["math"])
+            is_latex = "\\" in parts["math"] or not WORD.search(parts["math"])
+            return escape((readable(parts["math"]) if is_latex else None) or parts["math"])
         return escape(parts.get("key", ""))
 
 
