@@ -124,7 +124,7 @@ def test_a_run_finds_out_whether_captions_belong_to_their_documents(linker, shuf
     (habit,) = linker.habits(collection(shuffled=shuffled)).values()
     assert (habit.silent == 0) != shuffled
     linked = list(linker.link_all(collection(shuffled=shuffled)))
-    assert ("captions count for" in linked[0].habit) == shuffled
+    assert ("file names count for" in linked[0].habit) == shuffled
     if shuffled:
         assert habit.silent > 0.5
         assert habit.digest != replace(habit, silent=0.0).digest
