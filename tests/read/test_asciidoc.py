@@ -89,6 +89,7 @@ def test_blocks_nest_only_so_deep(tmp_path):
         ("*a* __b__c `d` +e+ ^f^ ~g~ #h#", "a bc d e f g h"),
         ("2 * 3 * 4 and a_b_c &#926; &lt;", "2 * 3 * 4 and a_b_c Ξ <"),
         ("https://example.org[Site] link:a.html[Page^] ((term)) pass:[<b>x</b>] kbd:[F1]", "Site Page term x F1"),
+        ("`\\https://a.org/?c=[INFO]` https://y.org[there]", "https://a.org/?c=[INFO] there"),
         ("Text.footnote:[A note.] stem:[x^2] <b> {gone} \\{town}", "Text. x² <b> {gone} {town}"),
     ],
 )

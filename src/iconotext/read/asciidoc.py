@@ -29,6 +29,7 @@ INLINE_MACRO = re.compile(
     r"|<<(?P<label>[^<>,]{1,200}+)(?:,(?P<text>[^<>]{0,250}+))?>>"
     r"|xref:(?P<to>[^\[\s]{1,200}+)\[(?P<title>[^\]]{0,250}+)\]"
     r"|(?:link:(?:\+\+)?|mailto:)(?P<link>[^\[\s]{1,250}+)\[(?P<shown>[^\]]{0,250}+)\]"
+    r"|\\(?P<plain>https?://[^\s<>\"`]{1,250}+)"
     r"|(?P<url>https?://[^\s\[<>\"]{1,250}+)(?:\[(?P<name>[^\]]{0,250}+)\])?"
     r"|(?P<note>footnote(?:ref)?:[\w-]{0,50}\[(?:[^\[\]]|\[[^\[\]]{0,200}+\]){0,250}+\])"
     r"|\[\[(?P<anchor>[^\[\],]{1,200}+)(?:,[^\]]{0,200}+)?\]\]|anchor:(?P<place>[\w-]{1,100})\[[^\]]{0,100}+\]"
@@ -141,8 +142,8 @@ class Texts:
         parts = {name: value for name, value in match.groupdict().items() if value is not None}
         if "pass" in parts:
             return parts.get("raw", parts.get("plus", ""))
-        if "term" in parts:
-            return escape(parts["term"])
+        if "term" in parts or "plain" in parts:
+            return escape(parts.get("term", parts.get("plain", "")))
         if "image" in parts:
             return self.picture(parts["image"], *parse_attributes(parts["about"]))
         if "label" in parts or "to" in parts:
