@@ -11,7 +11,8 @@ FOLDER holds the data, by default $ICONOTEXT_DATA, else shared/data beside the c
   text and the sentences that ``link`` finds, but not the question itself; and with it, where ``link`` finds it.
 
 The sources (repositories; of Flickr8k every other photograph) are divided by a hash of their names. On one half the
-weights and limits of ``iconotext.library.candidates`` are fitted: printed first, to be copied there. All tables are of
+weights of ``iconotext.library.candidates`` are fitted, without paragraphs around pictures (which
+``search_textbooks.py`` has): printed first, to compare. All tables are of
 the other half: share of questions whose picture comes first and among the first ten, and the mean of 1 / rank, with
 95 % intervals from 1,000 resamplings of documents; then how often the first result is called strong and good, and is
 right: for questions whose picture is there, for the same questions once it is taken away, and for questions from
@@ -40,17 +41,15 @@ from iconotext.encoders.encoder import Encoder
 from iconotext.encoders.load import load_encoder
 from iconotext.evidence.words import stems
 from iconotext.library.candidates import (
-    CLEAR,
-    GOOD,
     IMAGE,
     LEVELS,
     SILENT,
-    STRONG,
     TEXT,
     WORDS,
     deviations,
     has_every_word,
     level_of,
+    limits,
     query_stems,
     with_every_word,
 )
@@ -110,12 +109,14 @@ class Asked:
     def shipped(self) -> Floats:
         """(Q, N) the scores by which results are put in order."""
         rows = zip(self.whole(), self.covered, self.words, strict=True)
-        return np.stack([with_every_word(row, every, int(words)) for row, every, words in rows])
+        good = limits(self.cosines.shape[1]).good
+        return np.stack([with_every_word(row, every, every, int(words), good) for row, every, words in rows])
 
     def levels(self) -> NDArray[np.int64]:
         """(Q, N) number of the word that each match is called by."""
         rows = zip(*deviations(self.cosines, self.said, self.relevance, self.background), strict=True)
-        return np.stack([level_of(*row, e, int(w)) for row, e, w in zip(rows, self.covered, self.words, strict=True)])
+        lowest, told = limits(self.cosines.shape[1]), zip(rows, self.covered, self.words, strict=True)
+        return np.stack([level_of(whole, image, every, int(w), lowest) for (whole, image, _), every, w in told])
 
     def firsts(self, scores: Floats, *, gone: bool) -> NDArray[np.int64]:
         """(Q,) the picture with the highest score; if ``gone``, without the one that the question was written for."""
@@ -137,11 +138,8 @@ def main() -> None:
         halves[half].append(source)
     fitting = {name: ask(source, encoder) for source in halves[0] for name, source in variants(source)}
     weights = fit([asked for name, asked in fitting.items() if "itself" not in name and "20" not in name])
-    told = [asked for name, asked in fitting.items() if name in ("photographs, caption", "textbooks, caption")]
-    limits = [limit(told, share) for share in (0.6, 0.9)]
     print("fitted: PICTURE, TEXT, WORDS, SILENT = {:.2f}, {:.2f}, {:.2f}, {:.2f}".format(*weights))
-    print("        GOOD, STRONG = {:.2f}, {:.2f}\n".format(*limits))
-    print(f"shipped: {IMAGE, TEXT, WORDS, SILENT}, {GOOD, STRONG}\n")
+    print(f"shipped: {IMAGE, TEXT, WORDS, SILENT}\n")
     fits = {
         kind: fit([a for n, a in fitting.items() if "itself" not in n and "20" not in n], kind)
         for kind in ("picture text", "picture words")
@@ -297,7 +295,7 @@ def ask(source: Source, encoder: Encoder) -> Asked:
             for digest, found in library.relevance(query_stems(text), [item.digest for item in items]).items():
                 row[int(digest)] = found
         background = measure_background(library, encoder)
-    has = [set(words_of([place]).split()) for place in source.places]
+    has = [set(words_of([place])[0].split()) for place in source.places]
     asked = [stems(text) for text, _, _ in source.questions]
     return Asked(
         questions @ source.vectors.T,
@@ -381,23 +379,6 @@ def foreign(some: Sequence[Source], encoder: Encoder) -> dict[tuple[str, str, st
                     replace(source, questions=questions, held=None), encoder
                 )
     return found
-
-
-def limit(some: Sequence[Asked], share: float) -> float:
-    """Score from which on so many first results are right; of half of the questions the picture was taken away."""
-    firsts: list[tuple[Floats, Floats]] = []
-    for asked in some:
-        picture, text, _ = asked.parts()
-        near = (picture >= CLEAR) | (np.nan_to_num(text, nan=-99) >= CLEAR)
-        scores, rows = np.where(near, asked.whole(), -99), np.arange(len(asked.targets))
-        for gone in (False, True):
-            first = asked.firsts(scores, gone=gone)
-            firsts.append((scores[rows, first], asked.right[rows, first]))
-    for tried in np.arange(2, 9, 0.1):
-        passing = sum((scores >= tried).mean() for scores, _ in firsts)
-        if sum(((scores >= tried) * right).mean() for scores, right in firsts) >= share * passing:
-            return float(tried)
-    return float("inf")
 
 
 def report_levels(testing: dict[str, Asked], strangers: dict[tuple[str, str, str], Asked]) -> None:

@@ -489,6 +489,7 @@ def test_a_document_gives_its_pictures_what_it_says_of_them(lib, article):
         caption="Then the wall was blue.",
         alt="A wall",
         sentences=(LinkedSentence("Once we painted the wall.", 0.9), LinkedSentence("It took a day.", 0.8)),
+        around=("Once we painted the wall.", "It took a day."),
         language="en",
         relations=(0.0, 3.0),  # of the caption: "then" 2, blue 1
     )
@@ -616,7 +617,7 @@ def test_libraries_that_are_none_say_so(tmp_path, photos, lib):
         open_library(tmp_path / "nothing")
     update(lib, photos)
     text = (lib / "library.json").read_text()
-    (lib / "library.json").write_text(text.replace('"format": 3', '"format": 9'))
+    (lib / "library.json").write_text(text.replace('"format": 4', '"format": 9'))
     with pytest.raises(LibraryError, match="format 9"):
         open_library(lib)
     for damaged in ("{", "[]", "{}", '{"format": 1, "more": 2}'):

@@ -23,17 +23,19 @@ from iconotext.library.candidates import (
     deviations,
     has_every_word,
     in_cosines,
+    limits,
     make_filters,
     match_of,
     query_stems,
     stems_of_words,
     with_every_word,
 )
+from iconotext.library.changes import LONGEST, text_around
 from iconotext.library.items import Item, Place, words_of
 from iconotext.library.search import NEAREST, Query, has_good_match, search
 from iconotext.library.settings import Background, LibrarySettings
 from iconotext.library.store import Library, create_library, open_library
-from iconotext.types import LinkedSentence, TextLine
+from iconotext.types import Document, Image, LinkedSentence, Sentence, TextLine
 from tests.support.encoders import MadeUpEncoder
 from tests.support.library import link_all, paint, unit, update
 
@@ -103,9 +105,9 @@ def test_names_of_files_are_words(tmp_path, lib, name):
 
 def test_names_that_cameras_and_programs_give_are_no_words():
     names = ("693b08cb0e_1000268201", "f81d4fae-7dec-11d0-a765-00a0c91e6bf6", "64238d9676f4a1")
-    assert [words_of([Place(f"/x/{name}.jpg")]) for name in names] == ["", "", ""]
-    assert words_of([Place("/x/BMW-2002tii.webp")]) == "2002 bmw tii"
-    assert words_of([Place(None, "/d.docx", 0, "data:image/png;base64,iVBORw0KGgo")]) == ""
+    assert [words_of([Place(f"/x/{name}.jpg")]) for name in names] == [("", 0)] * 3
+    assert words_of([Place("/x/BMW-2002tii.webp")]) == ("2002 bmw tii", 3)
+    assert words_of([Place(None, "/d.docx", 0, "data:image/png;base64,iVBORw0KGgo")]) == ("", 0)
 
 
 def test_words_in_a_picture_are_found_where_they_were_asked_for(tmp_path, monkeypatch):
@@ -207,11 +209,13 @@ def test_scores_by_hand():
     )
     assert in_cosines(whole, background)[0] == pytest.approx(0.4)
     place = Place("/a.jpg", "/d.md", 0, caption="Two dogs in snow", sentences=(LinkedSentence("They ran.", 0.9),))
-    has = set(words_of([place]).split())
-    match = match_of(GOOD, 2.5, 1.0, stems_of_words("The dog's run in the SNOW"), has, every=False)
+    has, lowest = set(words_of([place])[0].split()), limits(1)
+    asked = stems_of_words("The dog's run in the SNOW")
+    match = match_of(GOOD, 2.5, 1.0, asked, has, {*has, "run"}, every=False, lowest=lowest)
     assert (match.level, match.picture, match.text, match.words) == ("good", True, False, ("dog", "SNOW"))
-    assert match.why == "picture, words: dog SNOW"
-    assert match_of(GOOD - 0.1, 0, 0, stems_of_words("cats"), has, every=False).why == "no clear reason"
+    assert match.why == "picture, words: dog SNOW, words around it: run"
+    nothing = match_of(GOOD - 0.1, 0, 0, stems_of_words("cats"), has, has, every=False, lowest=lowest)
+    assert (nothing.level, nothing.why) == ("weak", "no clear reason")
     assert query_stems("the of") == ""
 
 
@@ -228,7 +232,7 @@ def test_only_the_cameras_time_is_told_as_the_date(tmp_path):
 
 
 def test_a_library_of_an_earlier_version_is_told_what_to_do(lib):
-    settings = json.loads((lib / "library.json").read_text()) | {"format": 2}
+    settings = json.loads((lib / "library.json").read_text()) | {"format": 3}
     (lib / "library.json").write_text(json.dumps(settings))
     for work in (lambda: open_library(lib), lambda: update(lib, colours=Words())):
         with pytest.raises(LibraryError, match=r"earlier version; delete this folder and add the pictures again"):
@@ -297,7 +301,8 @@ def test_what_is_told_of_a_picture_is_its_own_after_others_came_and_went(tmp_pat
 
 def test_all_words_beat_some_where_the_picture_is_a_little_farther():
     some, all_ = (5.0, 4.2), 3.7
-    raised = with_every_word(np.array([*some, all_], np.float32), np.array([False, False, True]), 3)
+    every = np.array([False, False, True])
+    raised = with_every_word(np.array([*some, all_], np.float32), every, every, 3, GOOD)
     assert raised.argmax() == 2
 
 
@@ -325,24 +330,66 @@ def test_no_weak_match_stands_above_one_with_every_word(tmp_path):
 
 def test_every_word_lifts_above_the_limit_and_keeps_the_order():
     whole = np.array([-8, 1, 3, 6, 3], np.float32)
-    raised = with_every_word(whole, np.array([True, True, True, True, False]), 1)
+    most, around = np.array([True, True, True, True, False]), np.zeros(5, bool)
+    raised = with_every_word(whole, most, around, 1, GOOD)
     assert raised.tolist() == [*sorted(raised[:4].tolist()), 3]
     assert all(raised[:4] >= np.float32(GOOD))
     assert raised[3] == pytest.approx(6, abs=0.15)
     every = np.ones(5, bool)
-    assert all(with_every_word(whole, every, 3)[1:] > with_every_word(whole, every, 2)[1:])
+    three, two = (with_every_word(whole, every, every, words, GOOD) for words in (3, 2))
+    assert all(three[1:] > two[1:])
+    assert all(three > with_every_word(whole, around, every, 3, GOOD))  # its own words count twice
     assert not has_every_word({"crumbshot"}, set())
 
 
-def test_words_alone_make_no_good_match_unless_they_are_all_of_several():
-    one, two = stems_of_words("the shoes"), stems_of_words("red shoes")
-    assert match_of(STRONG, 0, 0, one, {"shoe"}, every=True).level == "weak"
-    assert match_of(STRONG, 0, np.nan, two, {"shoe"}, every=False).level == "weak"
-    assert match_of(0, 0, 0, two, {"shoe", "red"}, every=True).level == "good"
-    assert match_of(0, 0, CLEAR, one, {"shoe"}, every=True).level == "weak"
-    assert match_of(0, CLEAR, np.nan, one, {"shoe"}, every=True).level == "good"
-    assert match_of(GOOD, CLEAR, np.nan, one, {"shoe"}, every=True).level == "good"
-    assert match_of(STRONG, 0, CLEAR, two, {"shoe"}, every=False).level == "strong"
+def level(whole: float, of_image: float, words: str, *, every: bool, pictures: int = 1) -> str:
+    asked = stems_of_words(words)
+    return match_of(whole, of_image, 0, asked, {"shoe"}, {"shoe"}, every=every, lowest=limits(pictures)).level
+
+
+def test_a_match_is_good_by_its_score_or_by_every_word_of_several():
+    assert level(0, 0, "the shoes", every=True) == "weak"
+    assert level(0, CLEAR, "the shoes", every=True) == "good"
+    assert level(0, 0, "red shoes", every=True) == "good"
+    assert level(GOOD, 0, "red shoes", every=False) == "good"
+    assert level(STRONG, 0, "red shoes", every=False) == "strong"
+
+
+def test_the_more_pictures_the_better_must_a_good_match_be():
+    assert level(GOOD + 1, 0, "red shoes", every=False, pictures=5) == "good"
+    assert level(GOOD + 1, 0, "red shoes", every=False, pictures=500) == "weak"
+    assert level(STRONG + 1, 0, "red shoes", every=False, pictures=5) == "strong"
+    assert level(STRONG + 1, 0, "red shoes", every=False, pictures=500) != "strong"
+
+
+def test_the_paragraphs_around_a_picture_find_it(tmp_path):
+    """The two paragraphs before a picture and after it count, and headings do not."""
+    words = ("zebra", "yak", "walrus", "tapir", "sable")
+    parts = [f"The {word} slept." for word in words]
+    text = "\n\n".join([*parts[:3], "## Marmots", "![](7.png)", *parts[3:], "The quokka slept."])
+    paint(tmp_path / "docs" / "7.png", (10, 100, 30))
+    for number in range(4):
+        paint(tmp_path / "docs" / f"8{number}.png", (60 * number, 30, 200))
+    (tmp_path / "docs" / "a.md").write_text(text)
+
+    def link(file, folder, asked):
+        return (replace(linked, links=()) for linked in link_all(file, folder, asked))
+
+    update(tmp_path / "lib", tmp_path / "docs", colours=Words(), link=link)
+    [(item, around)] = [(i, p.around) for i in open_library(tmp_path / "lib").sample(9) for p in i.places if p.around]
+    assert around == (parts[1], parts[2], parts[3], parts[4])
+    assert item.words.split()[item.own :] == ["slept", "yak", "slept", "walru", "slept", "tapir", "sabl", "slept"]
+    best = ask(tmp_path / "lib", "a yak, a walrus, a tapir")[0]
+    assert (Path(best.image).stem, best.match.level, best.match.words) == ("7", "good", ())
+    assert best.match.around == ("yak", "walrus", "tapir")
+    assert best.as_json()["why"]["around"] == ["yak", "walrus", "tapir"]
+
+
+def test_paragraphs_of_any_length_are_kept_in_part():
+    sentences = tuple(Sentence(f"Sentence {number}.", number // 500) for number in range(2000))
+    around = text_around(Document("d", sentences), Image("a.png", position=1000))
+    assert around == tuple(sentence.text for sentence in sentences[1000 - LONGEST : 1000 + LONGEST])
+    assert text_around(Document("d", sentences), Image("a.png")) == ()
 
 
 def test_the_relation_model_of_each_picture_is_told_however_it_is_found_out(tmp_path):

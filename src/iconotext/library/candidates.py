@@ -6,13 +6,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,18 +101,37 @@ def _span(text: str, option: str) -> tuple[datetime, datetime | None]:
         return begin, None
 
 
-IMAGE, TEXT, WORDS, SILENT = 0.50, 0.35, 0.85, -0.85
+IMAGE, TEXT, WORDS, SILENT = 0.30, 0.30, 0.85, -1.20
 """Weights for a picture with texts: of the two cosines and of the square root of BM25; and a constant below 0, since
-texts that do not fit count against it. The cosine of a picture without texts has the weight 1, and only the words of
-its file name count, with the same weight."""
+texts that do not fit count against it. The cosine of a picture without texts has the weight 1. BM25 counts the words of
+the texts, of the file's name, and of the paragraphs around the picture alike."""
 
-GOOD, STRONG = 4.1, 7.4
-"""The lowest scores of a good and of a strong match: see docs/results/search.md for how often either is wrong."""
+GOOD, STRONG, GROWTH = 0.87, 1.83, 0.45
+"""The lowest scores of a good and of a strong match among one picture, and how much they grow with the logarithm of the
+number of pictures, of which the best one fits the better by chance the more there are. From these scores on, a first
+result is right with a probability of one half and of nine tenths: see docs/results/search.md."""
+
+
+class Limits(NamedTuple):
+    """The lowest scores of a good and of a strong match."""
+
+    good: float
+    strong: float
+
+
+def limits(pictures: int) -> Limits:
+    """Return the limits of a library with so many pictures."""
+    growth = GROWTH * math.log(max(pictures, 1))
+    return Limits(GOOD + growth, STRONG + growth)
+
 
 EVERY_WORD = 1.4
-"""Bonus if a picture's texts have every word of the sentence, times the logarithm of the number of words: the more
-words, the less likely this is by chance. From 0.7 to 2 the measured order is the same.
+"""Bonus if a picture's texts and the paragraphs around it have every word of the sentence, times the logarithm of the
+number of words: the more words, the less likely this is by chance. It counts twice if its texts alone have them.
 """
+
+MANY_WORDS = 3
+"""From so many words on, it counts that the paragraphs around a picture have all: one or two are there by chance."""
 
 CLEAR = 2.0
 """Standard deviations above which a cosine is named as a reason for the match."""
@@ -130,21 +150,29 @@ class Match:
         picture: Whether the picture itself is near to the sentence.
         text: Whether a text about it is near to the sentence.
         words: The words of the sentence that are in its texts or its file name, in order.
+        around: The other words of the sentence that are in the paragraphs around it, in order.
     """
 
     level: Level
     picture: bool
     text: bool
     words: tuple[str, ...]
+    around: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the reasons, as ``search --json`` prints them."""
-        return {"picture": self.picture, "text": self.text, "words": list(self.words)}
+        return {"picture": self.picture, "text": self.text, "words": list(self.words), "around": list(self.around)}
 
     @property
     def why(self) -> str:
         """The reasons in plain words."""
-        reasons = {"picture": self.picture, "text": self.text, f"words: {' '.join(self.words)}": bool(self.words)}
+        words, around = (" ".join(some) for some in (self.words, self.around))
+        reasons = {
+            "picture": self.picture,
+            "text": self.text,
+            f"words: {words}": bool(words),
+            f"words around it: {around}": bool(around),
+        }
         return ", ".join(name for name, matched in reasons.items() if matched) or "no clear reason"
 
 
@@ -160,7 +188,7 @@ def deviations(
 
     Args:
         cosines: (N,) cosine of each picture with the sentence.
-        text_cosines: (N,) highest cosine of a text about the picture with the sentence; NaN without texts.
+        text_cosines: (N,) highest cosine of a text about the picture with the sentence; NaN if nothing is said of it.
         relevance: (N,) BM25.
 
     Returns:
@@ -172,10 +200,20 @@ def deviations(
     return np.asarray(whole, np.float32), of_image, of_text
 
 
-def with_every_word(whole: FloatMatrix, every: NDArray[np.bool_], words: int) -> FloatMatrix:
-    """Raise the (N,) scores of pictures that have every word of the sentence above ``GOOD``; their order stays."""
-    raised = np.logaddexp(whole + EVERY_WORD * np.log(max(words, 1)), GOOD)
-    return np.asarray(np.where(every, raised, whole), np.float32)
+def with_every_word(
+    whole: FloatMatrix, every: NDArray[np.bool_], around: NDArray[np.bool_], words: int, good: float
+) -> FloatMatrix:
+    """Raise the (N,) scores of pictures that have every word of the sentence above ``good``.
+
+    Args:
+        every: (N,) whether the texts and the name have them.
+        around: (N,) whether these together with the paragraphs around the picture have them.
+        words: Number of words of the sentence.
+        good: The limit of a good match.
+    """
+    bonus = EVERY_WORD * np.log(max(words, 1))
+    raised = np.logaddexp(whole + bonus * (around + 1.0 * every), good)
+    return np.asarray(np.where(every | around, raised, whole), np.float32)
 
 
 def has_every_word(has: AbstractSet[str], query_words: AbstractSet[str]) -> bool:
@@ -200,7 +238,9 @@ def match_of(
     of_text: float,
     query_words: Mapping[str, AbstractSet[str]],
     has: AbstractSet[str],
+    around: AbstractSet[str],
     every: bool,
+    lowest: Limits,
 ) -> Match:
     """The match of a picture with the sentence, for a report; its level is from ``level_of``.
 
@@ -210,26 +250,28 @@ def match_of(
         of_text: From ``deviations``, for the nearest text.
         query_words: From ``stems_of_words``, for the query.
         has: The stems of the picture's texts and names.
-        every: Whether ``has`` contains all stems of the query.
+        around: The stems of the paragraphs around it.
+        every: Whether all stems of the query are there.
+        lowest: From ``limits``.
     """
     words = tuple(word for word, word_stems in query_words.items() if has & word_stems)
+    others = tuple(w for w, word_stems in query_words.items() if w not in words and around & word_stems)
     stem_count = len(set().union(*query_words.values()))
-    level = level_of(np.array(whole), np.array(of_image), np.array(of_text), np.array(every), stem_count)
-    return Match(LEVELS[int(level)], bool(of_image >= CLEAR), bool(of_text >= CLEAR), words)
+    level = level_of(np.array(whole), np.array(of_image), np.array(every), stem_count, lowest)
+    return Match(LEVELS[int(level)], bool(of_image >= CLEAR), bool(of_text >= CLEAR), words, others)
 
 
 def level_of(
-    whole: FloatMatrix, of_image: FloatMatrix, of_text: FloatMatrix, every: NDArray[np.bool_], words: int
+    whole: FloatMatrix, of_image: FloatMatrix, every: NDArray[np.bool_], words: int, lowest: Limits
 ) -> NDArray[np.int64]:
     """Return the (N,) levels of matches, as numbers of ``LEVELS``.
 
-    A match is good or strong by its score, if the picture or a text is near to the sentence. It is also good if the
-    picture's texts and names have every word of the sentence. A single word is often there by chance; so for a sentence
-    of one word the picture must be near, too.
+    A match is good or strong by its score. It is also good if the picture has every word of the sentence, see
+    ``with_every_word``. A single word is often there by chance; so for a sentence of one word the picture must be near,
+    too.
     """
-    near = (of_image >= CLEAR) | (of_text >= CLEAR)
-    good = (near & (whole >= GOOD)) | (every & ((words > 1) | (of_image >= CLEAR)))
-    return np.where(near & (whole >= STRONG), 0, np.where(good, 1, 2))
+    good = (whole >= lowest.good) | (every & ((words > 1) | (of_image >= CLEAR)))
+    return np.where(whole >= lowest.strong, 0, np.where(good, 1, 2))
 
 
 def _standard(cosines: FloatMatrix, background: tuple[float, float]) -> FloatMatrix:
@@ -237,8 +279,11 @@ def _standard(cosines: FloatMatrix, background: tuple[float, float]) -> FloatMat
     return np.asarray((cosines - mean) / deviation, np.float32)
 
 
-def _nearest_text(picture: Compared, vector: FloatMatrix) -> float:
-    return np.nan if picture.text_vectors is None else float((picture.text_vectors @ vector).max())
+def _nearest_text(picture: Compared, vector: FloatMatrix, usual: float) -> float:
+    """The highest cosine of a text about a picture; without one, ``usual`` if it has text around it, else NaN."""
+    if picture.text_vectors is None:
+        return usual if picture.own_words < picture.all_words else np.nan
+    return float((picture.text_vectors @ vector).max())
 
 
 WITH_WORDS = 100
@@ -294,17 +339,28 @@ def find_candidates(
     background = library.settings.background or measure_background(library, encoder)
     whole, of_image, of_text = deviations(
         np.array([item.similarity for item in near], np.float32),
-        np.array([_nearest_text(item.picture, vector) for item in near], np.float32),
+        np.array([_nearest_text(item.picture, vector, background.text[0]) for item in near], np.float32),
         np.array([relevance.get(item.digest, 0) for item in near], np.float32),
         background,
     )
-    has = [set(item.picture.words.split()) for item in near]
-    every = np.array([has_every_word(picture_words, needed) for picture_words in has])
-    scores = in_cosines(with_every_word(whole, every, len(needed)), background)
+    lowest = limits(library.count())
+    own, words_of = [item.picture.own_words for item in near], [item.picture.all_words for item in near]
+    every = np.array([has_every_word(has, needed) for has in own])
+    around = np.array([len(needed) >= MANY_WORDS and has_every_word(has, needed) for has in words_of])
+    scores = in_cosines(with_every_word(whole, every, around, len(needed), lowest.good), background)
     order = sorted(range(len(near)), key=lambda i: (-float(scores[i]), near[i].digest))
     stems_of = stems_of_words(sentence)
     matches = [
-        match_of(float(whole[i]), float(of_image[i]), float(of_text[i]), stems_of, has[i], bool(every[i]))
+        match_of(
+            float(whole[i]),
+            float(of_image[i]),
+            float(of_text[i]),
+            stems_of,
+            own[i],
+            words_of[i],
+            bool(every[i] or around[i]),
+            lowest,
+        )
         for i in order
     ]
     return Candidates([near[i] for i in order], scores[order], matches)

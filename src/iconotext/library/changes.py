@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain, groupby, islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -210,6 +211,29 @@ def arrivals_of(
         yield Arrival(digest, image.file, [place], *date)
 
 
+AROUND = 2
+"""Paragraphs before a picture, and after it, whose words find it."""
+
+LONGEST = 20
+"""At most this many sentences before a picture, and after it: a paragraph may be a whole chapter."""
+
+
+def text_around(document: Document, image: Image, paragraphs: int = AROUND) -> tuple[str, ...]:
+    """Return the sentences of the paragraphs around an image, without headings; () if its place is unknown."""
+    if image.position is None:
+        return ()
+    before = _first_paragraphs(document, range(image.position - 1, -1, -1), paragraphs)
+    after = _first_paragraphs(document, range(image.position, len(document.sentences)), paragraphs)
+    return (*before[::-1], *after)
+
+
+def _first_paragraphs(document: Document, numbers: Iterable[int], most: int) -> list[str]:
+    """The sentences of the first paragraphs among those with the given numbers; of long ones, only the first."""
+    running = (sentence for number in numbers if not (sentence := document.sentences[number]).heading)
+    paragraphs = islice(groupby(running, key=lambda sentence: sentence.block), most)
+    return [encodable(sentence.text) for sentence in islice(chain.from_iterable(p for _, p in paragraphs), LONGEST)]
+
+
 def _place(linked: LinkedDocument, number: int, path: Path, first: int) -> Place:
     image = linked.document.images[number]
     links = sorted((link for link in linked.links if link.image == number), key=lambda link: -link.confidence)
@@ -226,6 +250,7 @@ def _place(linked: LinkedDocument, number: int, path: Path, first: int) -> Place
         sentences=tuple(
             LinkedSentence(encodable(texts[link.sentence].text), round(link.confidence, 6)) for link in links
         ),
+        around=text_around(linked.document, image),
         language=linked.document.language,
     )
 

@@ -42,6 +42,7 @@ class Place:
         caption: Its caption in the document.
         alt: Its alternative text in the document.
         sentences: The sentences linked to it here, most confident first.
+        around: The sentences of the paragraphs around it in the document.
         language: ISO 639-1 code of the document.
         relations: Log-odds of each relation between the picture and the document's text about it; None without a text,
             if the text is not English, or without a relation model.
@@ -58,6 +59,7 @@ class Place:
     caption: str | None = None
     alt: str | None = None
     sentences: tuple[LinkedSentence, ...] = ()
+    around: tuple[str, ...] = ()
     language: str | None = None
     relations: tuple[float, ...] | None = None
     written: str | None = None
@@ -117,6 +119,7 @@ class Item:
         text_vectors: (texts, dim) vectors of the texts about it, in the order of ``texts_of``; None without texts.
         taken: Whether the date is the camera's.
         words: The stored stems, see ``words_of``; empty if not stored yet.
+        own: How many of them, from the first on, are of its texts and names; the others are of the text around it.
     """
 
     digest: str
@@ -129,6 +132,7 @@ class Item:
     text_vectors: FloatMatrix | None = None
     taken: bool = False
     words: str = ""
+    own: int = 0
 
 
 class Compared(NamedTuple):
@@ -138,7 +142,18 @@ class Compared(NamedTuple):
     vector: FloatMatrix
     text_vectors: FloatMatrix | None
     words: str
+    own: int
     row: int
+
+    @property
+    def all_words(self) -> set[str]:
+        """The stems of its texts, its names and the text around it."""
+        return set(self.words.split())
+
+    @property
+    def own_words(self) -> set[str]:
+        """The stems of its texts and names."""
+        return set(self.words.split()[: self.own])
 
 
 class Near(NamedTuple):
@@ -195,13 +210,23 @@ def texts_of(places: Iterable[Place]) -> list[str]:
     return list(dict.fromkeys(texts))
 
 
-def words_of(places: Sequence[Place]) -> str:
-    """Return the stems for full-text search: of the texts about a picture, the words in it, and its file names."""
+def words_of(places: Sequence[Place]) -> tuple[str, int]:
+    """Return the stems for full-text search, and how many of them are a picture's own.
+
+    Its own are those of the texts about it, of the words in it, and of its file names; behind them stand those of the
+    text around it.
+    """
     files = [place.file or place.source or "" for place in places]
     names = dict.fromkeys(Path(file).stem for file in files if not file.startswith("data:"))
     apart = (_NO_WORD.sub(" ", re.sub(r"(?<=[a-z])(?=[A-Z])|[_.]", " ", name)) for name in names)
     ocr_texts = dict.fromkeys(place.written for place in places if place.written)
-    return " ".join(word for text in [*texts_of(places), *ocr_texts, *apart] for word in sorted(stems(text)))
+    own = _stems_of_each([*texts_of(places), *ocr_texts, *apart])
+    around = _stems_of_each(dict.fromkeys(text for place in places for text in place.around))
+    return " ".join([*own, *around]), len(own)
+
+
+def _stems_of_each(texts: Iterable[str]) -> list[str]:
+    return [word for text in texts for word in sorted(stems(text))]
 
 
 def clean(text: str | None) -> str | None:

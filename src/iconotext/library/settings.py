@@ -12,7 +12,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from iconotext.errors import LibraryError, OutputError
 from iconotext.system.files import write_bytes
 
-FORMAT = 3
+FORMAT = 4
 """Version of the file format."""
 
 SETTINGS = "library.json"

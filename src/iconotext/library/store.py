@@ -465,7 +465,7 @@ def listed(values: Iterable[str]) -> str:
     return ", ".join(map(quoted, values))
 
 
-COMPARED = ("digest", "vector", "said", "words")
+COMPARED = ("digest", "vector", "said", "words", "own")
 """Columns that a search reads for all candidates; reading them takes longer than finding the candidates."""
 
 DETAILS = ("digest", "places", "date", "relation_model", "offsets", "taken")
@@ -489,7 +489,8 @@ def schema(dim: int) -> Any:
             pa.field("relation_model", pa.string()),
             pa.field("offsets", pa.list_(pa.float32())),
             pa.field("thumbnail", pa.string()),
-            pa.field("words", pa.string()),  # stems
+            pa.field("words", pa.string()),  # stems: its own, then those of the text around it
+            pa.field("own", pa.int32()),  # how many are its own
             pa.field("said", pa.list_(pa.float16())),  # vectors of its texts, one after the other
             pa.field("taken", pa.bool_()),  # whether the date is the camera's
         ]
@@ -516,6 +517,7 @@ def detailed(table: Any, compared: Mapping[str, Compared]) -> list[Item]:
             compared[row["digest"]].text_vectors,
             row["taken"],
             compared[row["digest"]].words,
+            compared[row["digest"]].own,
         )
         for row in table.to_pylist()
     ]
@@ -524,10 +526,11 @@ def detailed(table: Any, compared: Mapping[str, Compared]) -> list[Item]:
 def compared_of(table: Any, dim: int) -> list[Compared]:
     """Return the compared columns of pictures, from an Arrow table."""
     vectors, texts = (_vectors(table[name], dim) for name in ("vector", "said"))  # lists would be slow
-    digests, words, rows = (table[name].to_pylist() for name in ("digest", "words", "_rowid"))
-    cells = zip(digests, vectors, texts, words, rows, strict=True)
+    digests, words, own, rows = (table[name].to_pylist() for name in ("digest", "words", "own", "_rowid"))
+    cells = zip(digests, vectors, texts, words, own, rows, strict=True)
     return [
-        Compared(digest, vector[0], text_vector, text or "", row) for digest, vector, text_vector, text, row in cells
+        Compared(digest, vector[0], text_vector, text or "", count or 0, row)
+        for digest, vector, text_vector, text, count, row in cells
     ]
 
 
@@ -543,6 +546,7 @@ def table_of(items: Sequence[Item], dim: int) -> Any:
 
     vectors = np.stack([item.vector for item in items]).astype(np.float32)
     places = [item.places for item in items]
+    words, own = zip(*map(words_of, places), strict=True)
     columns = {
         "digest": [item.digest for item in items],
         "vector": pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), dim),
@@ -553,7 +557,8 @@ def table_of(items: Sequence[Item], dim: int) -> Any:
         "relation_model": [item.relation_model for item in items],
         "offsets": [None if item.offsets is None else item.offsets.tolist() for item in items],
         "thumbnail": [item.thumbnail for item in items],
-        "words": [words_of(item_places) for item_places in places],
+        "words": words,
+        "own": own,
         "said": [None if item.text_vectors is None else item.text_vectors.astype(np.float16).ravel() for item in items],
         "taken": [item.taken for item in items],
     }
