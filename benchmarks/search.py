@@ -116,7 +116,7 @@ class Asked:
         """(Q, N) number of the word that each match is called by."""
         rows = zip(*deviations(self.cosines, self.said, self.relevance, self.background), strict=True)
         lowest, told = limits(self.cosines.shape[1]), zip(rows, self.covered, self.words, strict=True)
-        return np.stack([level_of(whole, image, every, int(w), lowest) for (whole, image, _), every, w in told])
+        return np.stack([level_of(*parts, every, int(w), lowest) for parts, every, w in told])
 
     def firsts(self, scores: Floats, *, gone: bool) -> NDArray[np.int64]:
         """(Q,) the picture with the highest score; if ``gone``, without the one that the question was written for."""

@@ -161,6 +161,7 @@ def library_of(documents: Sequence[Document], folder: Path, *, captions: bool) -
                 "images": [f"images/{file.name}" for file in files],
                 "blocks": [sentence.block for sentence in document.sentences],
                 "positions": [image.position for image in document.images],
+                "meta": {"repository": document.meta.get("repository") or document.id.partition("/")[0]},
                 "captions": [image.caption if captions else None for image in document.images],
             }
         )

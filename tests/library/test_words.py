@@ -16,6 +16,7 @@ from PIL import Image as Pillow
 from iconotext.errors import LibraryError
 from iconotext.features.ocr import LineReader
 from iconotext.library.candidates import (
+    ALONE,
     CLEAR,
     GOOD,
     LEVELS,
@@ -342,9 +343,9 @@ def test_every_word_lifts_above_the_limit_and_keeps_the_order():
     assert not has_every_word({"crumbshot"}, set())
 
 
-def level(whole: float, of_image: float, words: str, *, every: bool, pictures: int = 1) -> str:
+def level(whole: float, of_image: float, words: str, *, every: bool, pictures: int = 1, of_text: float = 0) -> str:
     asked = stems_of_words(words)
-    return match_of(whole, of_image, 0, asked, {"shoe"}, {"shoe"}, every=every, lowest=limits(pictures)).level
+    return match_of(whole, of_image, of_text, asked, {"shoe"}, {"shoe"}, every=every, lowest=limits(pictures)).level
 
 
 def test_a_match_is_good_by_its_score_or_by_every_word_of_several():
@@ -353,6 +354,8 @@ def test_a_match_is_good_by_its_score_or_by_every_word_of_several():
     assert level(0, 0, "red shoes", every=True) == "good"
     assert level(GOOD, 0, "red shoes", every=False) == "good"
     assert level(STRONG, 0, "red shoes", every=False) == "strong"
+    assert level(GOOD, 0, "red shoes", every=False, of_text=np.nan) == "weak"  # nothing is said of the picture
+    assert level(STRONG + ALONE, 0, "red shoes", every=False, of_text=np.nan) == "strong"
 
 
 def test_the_more_pictures_the_better_must_a_good_match_be():

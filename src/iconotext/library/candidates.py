@@ -111,6 +111,9 @@ GOOD, STRONG, GROWTH = 0.87, 1.83, 0.45
 number of pictures, of which the best one fits the better by chance the more there are. From these scores on, a first
 result is right with a probability of one half and of nine tenths: see docs/results/search.md."""
 
+ALONE = 0.75
+"""How much higher the limits are for a picture of which nothing is said: its score is its cosine alone."""
+
 
 class Limits(NamedTuple):
     """The lowest scores of a good and of a strong match."""
@@ -257,12 +260,17 @@ def match_of(
     words = tuple(word for word, word_stems in query_words.items() if has & word_stems)
     others = tuple(w for w, word_stems in query_words.items() if w not in words and around & word_stems)
     stem_count = len(set().union(*query_words.values()))
-    level = level_of(np.array(whole), np.array(of_image), np.array(every), stem_count, lowest)
+    level = level_of(np.array(whole), np.array(of_image), np.array(of_text), np.array(every), stem_count, lowest)
     return Match(LEVELS[int(level)], bool(of_image >= CLEAR), bool(of_text >= CLEAR), words, others)
 
 
 def level_of(
-    whole: FloatMatrix, of_image: FloatMatrix, every: NDArray[np.bool_], words: int, lowest: Limits
+    whole: FloatMatrix,
+    of_image: FloatMatrix,
+    of_text: FloatMatrix,
+    every: NDArray[np.bool_],
+    words: int,
+    lowest: Limits,
 ) -> NDArray[np.int64]:
     """Return the (N,) levels of matches, as numbers of ``LEVELS``.
 
@@ -270,8 +278,9 @@ def level_of(
     ``with_every_word``. A single word is often there by chance; so for a sentence of one word the picture must be near,
     too.
     """
-    good = (whole >= lowest.good) | (every & ((words > 1) | (of_image >= CLEAR)))
-    return np.where(whole >= lowest.strong, 0, np.where(good, 1, 2))
+    compared = whole - ALONE * np.isnan(of_text)
+    good = (compared >= lowest.good) | (every & ((words > 1) | (of_image >= CLEAR)))
+    return np.where(compared >= lowest.strong, 0, np.where(good, 1, 2))
 
 
 def _standard(cosines: FloatMatrix, background: tuple[float, float]) -> FloatMatrix:

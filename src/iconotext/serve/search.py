@@ -57,6 +57,7 @@ class WhyOut(Described):
     picture: bool
     text: bool
     words: list[str]
+    around: list[str] = Field(description="Words of the sentence that only the paragraphs around the picture have.")
 
 
 class SaidOut(Described):
