@@ -291,7 +291,7 @@ def _standard(cosines: FloatMatrix, background: tuple[float, float]) -> FloatMat
 def _nearest_text(picture: Compared, vector: FloatMatrix, usual: float) -> float:
     """The highest cosine of a text about a picture; without one, ``usual`` if it has text around it, else NaN."""
     if picture.text_vectors is None:
-        return usual if picture.own_words < picture.all_words else np.nan
+        return usual if picture.own < len(picture.words.split()) else np.nan
     return float((picture.text_vectors @ vector).max())
 
 
@@ -353,9 +353,11 @@ def find_candidates(
         background,
     )
     lowest = limits(library.count())
-    own, words_of = [item.picture.own_words for item in near], [item.picture.all_words for item in near]
-    every = np.array([has_every_word(has, needed) for has in own])
-    around = np.array([len(needed) >= MANY_WORDS and has_every_word(has, needed) for has in words_of])
+    stored = [item.picture.words.split() for item in near]
+    own = [set(words[: item.picture.own]) for words, item in zip(stored, near, strict=True)]
+    has = [*map(set, stored)]
+    every = np.array([has_every_word(some, needed) for some in own])
+    around = np.array([len(needed) >= MANY_WORDS and has_every_word(some, needed) for some in has])
     scores = in_cosines(with_every_word(whole, every, around, len(needed), lowest.good), background)
     order = sorted(range(len(near)), key=lambda i: (-float(scores[i]), near[i].digest))
     stems_of = stems_of_words(sentence)
@@ -366,7 +368,7 @@ def find_candidates(
             float(of_text[i]),
             stems_of,
             own[i],
-            words_of[i],
+            has[i],
             bool(every[i] or around[i]),
             lowest,
         )

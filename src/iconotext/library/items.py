@@ -145,16 +145,6 @@ class Compared(NamedTuple):
     own: int
     row: int
 
-    @property
-    def all_words(self) -> set[str]:
-        """The stems of its texts, its names and the text around it."""
-        return set(self.words.split())
-
-    @property
-    def own_words(self) -> set[str]:
-        """The stems of its texts and names."""
-        return set(self.words.split()[: self.own])
-
 
 class Near(NamedTuple):
     """A picture near to a query, and its cosine with the query."""
