@@ -2,7 +2,7 @@
 
     python benchmarks/coherence.py OUTPUT.jsonl [--data FOLDER]
 
-What to run on it then stands in ``docs/results/papers.md``.
+What to run on it then stands in ``packages/iconotext-papers/docs/results/papers.md``.
 
 Writes one document for each photograph of ``captions/flickr8k`` (in $ICONOTEXT_DATA, or --data), with its first
 caption. Nobody labelled how these captions relate to their photographs, so the relation model that ships says it: of

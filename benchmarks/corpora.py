@@ -6,7 +6,7 @@ Made-up input lies under TEMP while it is measured: several GB for a million doc
 documents a minute, and the peak of memory of the program with its workers. Parts:
 
 - captions: ``corpus build captions`` of photographs with five captions, named by addresses.
-- mscoco: ``corpus build mscoco --no-verify``, annotations in the original layout with empty picture files.
+- mscoco: ``papers build mscoco --no-verify``, annotations in the original layout with empty picture files.
 - folder: ``corpus build folder`` of Markdown pages of 50 sentences with three pictures; a hundredth of the documents.
 - stats: ``corpus stats`` of the same corpus as the first of ``check``.
 - check: ``corpus check`` of JSON lines whose documents have five of 3,000 small pictures each (``pictures``), and whose

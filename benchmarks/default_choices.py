@@ -30,11 +30,11 @@ from iconotext.encoders.load import ModelRequest, trained_encoder
 from iconotext.encoders.stored_model import load_model
 from iconotext.evaluate import Evaluation, Scored, evaluate
 from iconotext.linker import Linker, LinkSettings
-from iconotext.papers.analyses.seeds import differences, over_seeds
 from iconotext.read import Failure
 from iconotext.recipe import Recipe, load_recipe, make_recipe
 from iconotext.train import train
 from iconotext.types import Document
+from iconotext_papers.analyses.seeds import differences, over_seeds
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 

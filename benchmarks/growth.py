@@ -25,13 +25,12 @@ from importlib import import_module
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from tests.fuzz.expressions import Attack, Found, attacks, expressions
-from tests.fuzz.run import here
-from tests.fuzz.seeds import CONTAINER, packed, seeds
-
 import iconotext
 from iconotext.errors import IconotextError
 from iconotext.read import read
+from tests.fuzz.expressions import Attack, Found, attacks, expressions
+from tests.fuzz.run import here
+from tests.fuzz.seeds import CONTAINER, packed, seeds
 
 Shape = Callable[[int], tuple[str, bytes]]
 """From a size in characters to a file's suffix and bytes."""

@@ -1,7 +1,7 @@
 """Reading order: does it help to choose links, to put pictures back?
 
     python benchmarks/order.py select     the best sentence alone, and given the other pictures (--select order)
-    python benchmarks/order.py reorder    evaluate --protocol reorder on half of the repositories, by generator
+    python benchmarks/order.py reorder    papers analyze order on half of the repositories, by generator
 
 All need the data folder (--data, $ICONOTEXT_DATA, or ../shared/data beside the checkout). ``select`` takes cited
 figures of books and guides with the weights that ship, and those of textbooks with weights fitted on the other books.
@@ -21,15 +21,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from iconotext.cli.evaluate import show_reorder
 from iconotext.corpus.store import read_corpus
 from iconotext.decide.choose import chosen_cells, in_order
 from iconotext.decide.combine import Coefficients, combine
-from iconotext.evaluate.reorder import reorder
 from iconotext.evaluate.statistics import bootstrap_intervals
 from iconotext.evidence.caption import PROBE
 from iconotext.linker import Linker, LinkSettings
 from iconotext.types import Document, Evidence
+from iconotext_papers.analyses.order import reorder
+from iconotext_papers.cli.order import show_order
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -129,11 +129,11 @@ def report_reorder(documents: list[Document]) -> None:
     repositories = sorted({str(document.meta["repository"]) for document in documents})
     tested = [d for d in documents if repositories.index(str(d.meta["repository"])) % 2]
     linker = Linker.load("default", LinkSettings(evidence=("picture", "caption")))
-    show_reorder("default", reorder(linker, tested))
+    show_order("default", reorder(linker, tested))
     for old in (True, False):
         some = [d for d in tested if ("GITenberg" in str(d.meta["repository"])) == old]
         print("\nold books" if old else "\nmodern guides", flush=True)
-        show_reorder("default", reorder(linker, some))
+        show_order("default", reorder(linker, some))
 
 
 if __name__ == "__main__":

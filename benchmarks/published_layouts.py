@@ -1,10 +1,10 @@
 """Documents in the layouts of RecipeQA, Reddit's r/DIY, VIST and ImageCLEF, for the builders of Hessel 2019.
 
     python benchmarks/published_layouts.py FOLDER [--data DATA]
-    iconotext corpus build rqa --source FOLDER/recipeqa --output rqa.jsonl
-    iconotext corpus build diy --source FOLDER/reddit --output diy.jsonl --validation 0.1 --test 0.3
-    iconotext corpus build story-sis --source FOLDER/vist --output sis.jsonl
-    iconotext corpus build wiki --source FOLDER/imageclef --output wiki.jsonl
+    iconotext papers build rqa --source FOLDER/recipeqa --output rqa.jsonl
+    iconotext papers build diy --source FOLDER/reddit --output diy.jsonl --validation 0.1 --test 0.3
+    iconotext papers build story-sis --source FOLDER/vist --output sis.jsonl
+    iconotext papers build wiki --source FOLDER/imageclef --output wiki.jsonl
 
 The papers' own files need a network. DATA (default: $ICONOTEXT_DATA) has other documents that people wrote:
 

@@ -2,7 +2,7 @@
 
     python benchmarks/relations.py --clue clue.jsonl --cite cite.jsonl
 
-The corpora are those of `iconotext corpus build clue` and `cite`; no picture is looked at. Two kinds of split, each
+The corpora are those of `iconotext papers build clue` and `cite`; no picture is looked at. Two kinds of split, each
 drawn once a seed:
 
 - published: as many pairs to train on and to test as in the paper, drawn from all pairs. One picture or one text may
@@ -28,12 +28,12 @@ from iconotext.encoders.relation_model import LayerMeans, text_logits
 from iconotext.evaluate.metrics import average_precision
 from iconotext.evidence.words import file_words
 from iconotext.features import FeatureCache
-from iconotext.papers.datasets.labelled_pairs import PUBLISHED
-from iconotext.papers.published import published_cells
 from iconotext.recipe.relations import RelationSettings, load_relation_recipe
 from iconotext.relations import CITE, CLUE
 from iconotext.train.relations.data import RelationData, folds_of, groups_of, read_relation_data
 from iconotext.train.relations.fit import fit_logistic, fit_text, hashed_texts
+from iconotext_papers.datasets.labelled_pairs import PUBLISHED
+from iconotext_papers.published import published_cells
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

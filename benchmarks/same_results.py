@@ -41,7 +41,7 @@ COMMANDS = {
     "evaluate-evidence": "evaluate default {in}/linked/corpus.jsonl --json --evidence picture,caption,layout,reference",
     "evaluate-random": "evaluate random {in}/linked/corpus.jsonl --json --seed 3",
     "evaluate-object-detection": (
-        "evaluate object-detection {in}/linked/corpus.jsonl --json --word-vectors {in}/linked/words.txt"
+        "papers analyze detection {in}/linked/corpus.jsonl --json --word-vectors {in}/linked/words.txt"
     ),
     "link-json": "link {in}/articles --to json --output links.json",
     "link-explain": "link {in}/articles/0.md {in}/articles/page.html --explain --to json --output links.json",
@@ -69,10 +69,10 @@ COMMANDS = {
             --set dim=8 --set text.word_dim=8 --set training.epochs=2 --set training.batch=4
         evaluate model {in}/linked/corpus.jsonl --json --results scores.parquet
         evaluate no-training {in}/linked/corpus.jsonl --json --results other.parquet
-        analyze correlation scores.parquet other.parquet --json
-        analyze difficulty scores.parquet {in}/linked/corpus.jsonl --json --word-vectors {in}/linked/words.txt
-        analyze examples model {in}/linked/corpus.jsonl --output examples.html
-        analyze bias {in}/linked/corpus.jsonl --json
+        papers analyze correlation scores.parquet other.parquet --json
+        papers analyze difficulty scores.parquet {in}/linked/corpus.jsonl --json --word-vectors {in}/linked/words.txt
+        papers analyze examples model {in}/linked/corpus.jsonl --output examples.html
+        papers analyze bias {in}/linked/corpus.jsonl --json
     """,
     "train-li": """
         train li2021/nostruct -c {in}/linked/corpus.jsonl -o model --set features.image=efficientnet-lite0 \
@@ -80,14 +80,14 @@ COMMANDS = {
         evaluate model {in}/linked/corpus.jsonl --json
     """,
     "train-coherence": """
-        corpus build clue --source {in}/clue/clue.tsv -o clue.jsonl --images {in}/clue/images --only-found
+        papers build clue --source {in}/clue/clue.tsv -o clue.jsonl --images {in}/clue/images --only-found
         train alikhani2021/cmcm -c clue.jsonl -o model --set features.image=efficientnet-lite0 --set dim=8 \
             --set training.epochs=2
         evaluate model clue.jsonl --pool 5 --refine none --json
-        analyze refinement model clue.jsonl --pool 3 --json
+        papers analyze refinement model clue.jsonl --pool 3 --json
     """,
     "train-relations": """
-        corpus build clue --source {in}/clue/clue.tsv -o clue.jsonl --images {in}/clue/images
+        papers build clue --source {in}/clue/clue.tsv -o clue.jsonl --images {in}/clue/images
         train relations -c clue.jsonl -o model --set relations.folds=2
     """,
     "corpus": """
@@ -111,44 +111,44 @@ COMMANDS = {
         corpus build pairs -s {in}/linked/corpus.jsonl -o pairs.jsonl
         corpus build pairs -s {in}/captions/captions.jsonl -o photos.jsonl
     """,
-    "build-mscoco": "corpus build mscoco -s {in}/coco -o mscoco.jsonl --seed 2",
-    "build-story-dii": "corpus build story-dii -s {in}/vist -o dii.jsonl --images {in}/vist/images",
-    "build-story-sis": "corpus build story-sis -s {in}/vist -o sis.jsonl --images {in}/vist/images",
+    "build-mscoco": "papers build mscoco -s {in}/coco -o mscoco.jsonl --seed 2",
+    "build-story-dii": "papers build story-dii -s {in}/vist -o dii.jsonl --images {in}/vist/images",
+    "build-story-sis": "papers build story-sis -s {in}/vist -o sis.jsonl --images {in}/vist/images",
     "build-dii-stress": (
-        "corpus build dii-stress -s {in}/vist -o stress.jsonl --images {in}/vist/images --distractors 4 --seed 1"
+        "papers build dii-stress -s {in}/vist -o stress.jsonl --images {in}/vist/images --distractors 4 --seed 1"
     ),
-    "build-rqa": "corpus build rqa -s {in}/recipeqa -o rqa.jsonl --images {in}/recipeqa/images --validation 0.2",
-    "build-diy": "corpus build diy -s {in}/reddit -o diy.jsonl --images {in}/reddit/images --test 0.3",
-    "build-wiki": "corpus build wiki -s {in}/clef -o wiki.jsonl --validation 0.2 --test 0.2",
+    "build-rqa": "papers build rqa -s {in}/recipeqa -o rqa.jsonl --images {in}/recipeqa/images --validation 0.2",
+    "build-diy": "papers build diy -s {in}/reddit -o diy.jsonl --images {in}/reddit/images --test 0.3",
+    "build-wiki": "papers build wiki -s {in}/clef -o wiki.jsonl --validation 0.2 --test 0.2",
     "build-clue": """
-        corpus build clue --source {in}/clue/clue.tsv -o clue.jsonl --images {in}/clue/images
-        corpus build clue --source {in}/clue/clue.tsv -o grouped.jsonl --once --group --only-found \
+        papers build clue --source {in}/clue/clue.tsv -o clue.jsonl --images {in}/clue/images
+        papers build clue --source {in}/clue/clue.tsv -o grouped.jsonl --once --group --only-found \
             --images {in}/clue/images --seed 2
     """,
-    "build-cite": "corpus build cite --source {in}/cite/cite.csv -o cite.jsonl --images {in}/cite/images",
+    "build-cite": "papers build cite --source {in}/cite/cite.csv -o cite.jsonl --images {in}/cite/images",
     "build-mmc4": "corpus build mmc4 -s {in}/mmc4 -o mmc4.jsonl --images {in}/mmc4/images",
     "build-obelics": "corpus build obelics -s {in}/obelics -o obelics.jsonl --min-images 1",
     "build-multi-retrieval": (
-        "corpus build multi-retrieval -s {in}/released -o c.jsonl --images {in}/released/photos --compare MSCOCO"
+        "papers build multi-retrieval -s {in}/released -o c.jsonl --images {in}/released/photos --compare MSCOCO"
     ),
     "reproduce-2": """
-        reproduce 2 -c {in}/things/corpus.jsonl --only random --only DC --only AP --jobs 1 --json \
+        papers reproduce 2 -c {in}/things/corpus.jsonl --only random --only DC --only AP --jobs 1 --json \
             --set features.image=features.npy --set dim=8 --set text.word_dim=4 --set training.epochs=1 \
             --set training.batch=12 --output out
     """,
     "reproduce-li": """
-        reproduce li2021/3 -c {in}/things/corpus.jsonl --only without-both --only cross --jobs 1 --json --seeds 2 \
-            --set features.image=features.npy --set dim=8 --set training.epochs=1 --set training.batch=12 \
+        papers reproduce li2021/3 -c {in}/things/corpus.jsonl --only without-both --only cross --jobs 1 --json \
+            --seeds 2 --set features.image=features.npy --set dim=8 --set training.epochs=1 --set training.batch=12 \
             --set training.warmup_steps=1 --set text.heads=2 --set text.layers=1 --set *:image.kind=projection \
             --output out
     """,
     "reproduce-bias": """
-        reproduce li2021/bias -c {in}/linked/corpus.jsonl --jobs 1 --json --output out --set dim=8 \
+        papers reproduce li2021/bias -c {in}/linked/corpus.jsonl --jobs 1 --json --output out --set dim=8 \
             --set text.word_dim=4 --set text.heads=2 --set text.layers=1 --set training.epochs=1 \
             --set training.batch=4 --set training.warmup_steps=1
     """,
     "reproduce-alikhani": """
-        reproduce alikhani2021/4 -c {in}/related/pairs.jsonl --jobs 1 --json --set features.image=features.npy \
+        papers reproduce alikhani2021/4 -c {in}/related/pairs.jsonl --jobs 1 --json --set features.image=features.npy \
             --set dim=8 --set training.epochs=1 --output out
     """,
     "data-evaluate": (

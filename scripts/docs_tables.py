@@ -22,7 +22,8 @@ from pathlib import Path
 
 import records
 
-GUIDES = Path(__file__).parents[1] / "docs"
+ROOT = Path(__file__).parents[1]
+GUIDES = sorted([*(ROOT / "docs").rglob("*.md"), *(ROOT / "packages").rglob("docs/**/*.md")])
 MARKED = re.compile(
     r"<!-- table (?P<module>[\w.]+):(?P<name>\w+) (?P<fields>[\w ]+?) -->\n(?P<table>.*?)<!-- end of table -->",
     re.DOTALL,
@@ -86,14 +87,14 @@ def filled(text: str, *, with_records: bool = True) -> str:
 def main(arguments: list[str]) -> int:
     """Write or check all guides; return the exit status."""
     stale, check = [], "--check" in arguments
-    for guide in sorted(GUIDES.rglob("*.md")):
+    for guide in GUIDES:
         text = guide.read_text(encoding="utf-8")
         if (new := filled(text)) != text:
             stale.append(guide)
             if not check:
                 guide.write_text(new, encoding="utf-8")
     for guide in stale:
-        print(f"{guide.relative_to(GUIDES.parent)}: {'differs from the program' if check else 'written'}")
+        print(f"{guide.relative_to(ROOT)}: {'differs from the program' if check else 'written'}")
     return int(check and bool(stale))
 
 

@@ -1,8 +1,8 @@
 """Records of results: one small file for each table that was measured, of which the pages of results are made.
 
-``python scripts/records.py NAME FOLDER`` writes ``docs/results/records/NAME.json`` from a finished folder of
-``iconotext reproduce``, or from one of its folders for a corpus; without arguments it lists the rows that are not of
-today's recipes. A page shows a record between ``<!-- record NAME -->`` and ``<!-- end of record -->``;
+``python scripts/records.py NAME FOLDER`` writes ``docs/results/records/NAME.json`` of the package of the papers from a
+finished folder of ``iconotext papers reproduce``, or from one of its folders for a corpus; without arguments it lists
+the rows that are not of today's recipes. A page shows a record between ``<!-- record NAME -->`` and ``<!-- end of record -->``;
 ``python scripts/docs_tables.py`` fills these. ``<!-- record NAME | AUC − Ours | seeds -->`` shows the named columns
 alone.
 
@@ -36,16 +36,19 @@ import iconotext
 from iconotext.errors import IconotextError
 from iconotext.evaluate.metrics import LINK_METRICS
 from iconotext.features.model_folder import folder_name
-from iconotext.papers.published import published_tables
-from iconotext.papers.tables.comparison import RESULTS, STATE, VALIDATION_K, model_folder
-from iconotext.papers.tables.results_grid import GRID_METRICS
-from iconotext.papers.tables.rows import DETECTION, Row, chosen_rows, find_table, is_by_relation, table_rows
 from iconotext.recipe import Recipe, load_recipe
 from iconotext.train.checkpoint import flat
 from iconotext.train.start import with_init
+from iconotext_papers.published import published_tables
+from iconotext_papers.tables.comparison import RESULTS, STATE, VALIDATION_K, model_folder
+from iconotext_papers.tables.results_grid import GRID_METRICS
+from iconotext_papers.tables.rows import DETECTION, Row, chosen_rows, find_table, is_by_relation, table_rows
 
 ROOT = Path(__file__).parents[1]
-RECORDS = ROOT / "docs/results/records"
+RECORDS = ROOT / "packages/iconotext-papers/docs/results/records"
+"""The records of the papers' tables, where new ones are written; those of benchmarks lie in ``OTHERS``."""
+
+OTHERS = ROOT / "docs/results/records"
 MODELS = Path(iconotext.__file__).parent / "models"
 
 READ = ("features.image", "features.text", "text.word_vectors", "image.network", "init")
@@ -241,7 +244,7 @@ def _figure(
 def _command(
     results: Mapping[str, Any], overrides: Sequence[str], corpus: str, seeds: int, measured: Sequence[str]
 ) -> str:
-    words = ["iconotext", "reproduce", results["table"], "--corpus", corpus]
+    words = ["iconotext", "papers", "reproduce", results["table"], "--corpus", corpus]
     if results["dataset"] and find_table(results["table"]).kind == "links":
         words += ["--dataset", results["dataset"]]
     if results.get("from"):
@@ -307,9 +310,15 @@ def as_json(found: Mapping[str, Any]) -> str:
 # Showing a record
 
 
+def path_of(name: str) -> Path:
+    """Return the file of a record."""
+    path = RECORDS / f"{name}.json"
+    return path if path.exists() else OTHERS / path.name
+
+
 def read(name: str) -> dict[str, Any]:
     """Read a record of the repository."""
-    found: dict[str, Any] = json.loads((RECORDS / f"{name}.json").read_text(encoding="utf-8"))
+    found: dict[str, Any] = json.loads(path_of(name).read_text(encoding="utf-8"))
     return found
 
 

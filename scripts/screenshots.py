@@ -9,7 +9,6 @@ server an option more in ``started``.
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 import tempfile
@@ -17,7 +16,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from random import Random
 from typing import Any
 
 from PIL import Image
@@ -28,10 +26,9 @@ ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
 from drawn_garden import write_garden  # noqa: E402  # both lie beside this file
+
 from tests.support.browser import Visit, browser_program, launched  # noqa: E402
 from tests.support.server import Running  # noqa: E402
-
-from iconotext.papers.studies.study import Contenders, create_study, next_pair, vote  # noqa: E402
 
 LOOKS = {"wide": (1280, 860, "light"), "narrow": (390, 844, "dark")}
 LARGEST = 120_000
@@ -129,51 +126,6 @@ It is washed by hand, with the water that is left in the can when the beans have
 """
 
 
-def study_page(camera: Camera) -> None:
-    """A text and two pictures to choose from."""
-
-    def begin(page: Any) -> None:
-        page.fill("#rater", "Ada")
-        page.keyboard.press("Enter")
-        page.wait_for_selector("#answers button:enabled")
-
-    camera.take("study", _study_address(camera, "Judge pictures"), begin)
-
-
-def study_result(camera: Camera) -> None:
-    """What people prefer, in a study whose answers are made up."""
-    camera.take("study-result", _study_address(camera, "Result"), lambda page: page.wait_for_selector("table"))
-
-
-def _study_address(camera: Camera, link: str) -> str:
-    page = camera.server.ask("GET", "/studies").body.decode()
-    return next(address for address, words in re.findall(r'href="(/studies/[^"]+)">([^<]+)<', page) if words == link)
-
-
-def write_studies(garden: Path, folder: Path) -> None:
-    """Two studies of the same pairs: one that nobody has begun, and one that three have judged, as chance would."""
-    seen = {
-        "Visible": ("The watering can goes back and forth between the rain barrel and the beans.", "can", "tomatoes"),
-        "Story": ("After forty minutes the large red pot has steamed up every window of the kitchen.", "pot", "oven"),
-        "Meta": ("From seven in the morning the bees come and go.", "bee", "seedlings"),
-        "Subjective": ("It tasted of all the evenings on which I had carried water.", "table", "loaf"),
-    }
-    chance = Random(4)
-    for name in ("judged", "open"):
-        pairs = [
-            Contenders("relations", f"{relation} {n}", text, garden / f"{a}.png", garden / f"{b}.png", (relation,))
-            for n in range(12 if name == "judged" else 1)
-            for relation, (text, a, b) in seen.items()
-        ]
-        create_study(folder / f"{name}.sqlite", pairs, second="no relations")
-    for rater in ("Ada", "Ben", "Cyd"):
-        while (pair := next_pair(folder / "judged.sqlite", rater)) is not None:
-            good = "a" if pair.a.stem in ("can", "pot", "bee", "table") else "b"
-            answers = [good, "ab".replace(good, ""), "same", "neither"]
-            (answer,) = chance.choices(answers, (6, 1, 2, 1))
-            vote(folder / "judged.sqlite", pair.number, rater, answer)
-
-
 def search_page(camera: Camera) -> None:
     """Pictures that fit a sentence, those first of which a story is told."""
     path = "/search?sentence=The+watering+can+goes+to+the+beans+every+evening&relation=story"
@@ -204,8 +156,6 @@ PAGES = {
     "reading": reading_view,
     "review": review_page,
     "search": search_page,
-    "study": study_page,
-    "study-result": study_result,
 }
 
 
@@ -213,9 +163,8 @@ PAGES = {
 def started(folder: Path) -> Iterator[Running]:
     """A server with everything that its pages need, in a folder."""
     write_garden(folder / "root" / "garden")
-    write_studies(folder / "root" / "garden", folder / "studies")
     add_paths(folder / "pictures", [folder / "root" / "garden"])
-    places = {"--root": "root", "--study": "studies", "--library": "pictures"}
+    places = {"--root": "root", "--library": "pictures"}
     options = [each for option, name in places.items() for each in (option, str(folder / name))]
     server = Running(folder / "data", *options)
     try:

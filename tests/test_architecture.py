@@ -21,7 +21,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 LAYERS = """
 errors excerpts plain_text extras types relations system demo images similarity objectives recipe read features networks
 encoders evidence decide report run place linker check alt_text adapters corpus evaluate library mcp_server train scale
-papers serve cli
+serve cli
 """.split()
 """A module imports only from what stands before it."""
 
@@ -83,6 +83,16 @@ def test_modules_import_only_from_above():
         allowed = set(LAYERS[: LAYERS.index(layer) + 1]) | SHORTHANDS.get(layer, set())
         wrong += [(str(relative), name) for name in folders(path) - allowed]
     assert wrong == []
+
+
+def test_the_program_names_nothing_of_the_package_of_the_papers():
+    """It is one of other packages: what it needs of the program is open to all of them."""
+    assert not (SOURCE / "papers").exists()
+    named = re.compile(r"iconotext_papers|iconotext-papers|iconotext\.papers")
+    texts = [path for path in SOURCE.rglob("*") if path.suffix in (".py", ".html", ".js", ".toml", ".md")]
+    assert [str(path) for path in texts if named.search(path.read_text(encoding="utf-8"))] == []
+    commands = {row.path.split()[-1] for row in import_module("iconotext.cli.commands").COMMANDS}
+    assert commands.isdisjoint({"papers", "reproduce", "analyze", "mscoco", "wiki", "clue", "multi-retrieval"})
 
 
 @pytest.mark.parametrize(("folder", "other"), FORBIDDEN)

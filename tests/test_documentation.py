@@ -18,10 +18,15 @@ from iconotext.evidence.reference import EXPLICIT, reference_evidence
 from iconotext.read import formats_by_suffix, read
 
 ROOT = Path(__file__).parents[1]
+HOMES = (ROOT / "docs", ROOT / "packages/iconotext-papers")
 PROGRAM: Any = typer.main.get_command(app)
 SHOWN = [
     pytest.param(line[2:].strip(), id=f"{path.name}: {line[2:].strip()[:60]}")
-    for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    for path in [
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        *(path for home in HOMES for path in sorted(home.rglob("*.md"))),
+    ]
     for line in path.read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
     if re.match(r"(?: {4}|\$ )iconotext ", line) and " NAME " not in line
 ]
@@ -45,7 +50,7 @@ def test_they_are_found():
 def test_the_tables_of_the_guides_are_those_of_the_program(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "scripts")
     docs_tables = import_module("docs_tables")
-    guides = {path.name: text_of(path) for path in (ROOT / "docs").rglob("*.md")}
+    guides = {path.name: text_of(path) for home in HOMES for path in home.rglob("*.md")}
     stale = [name for name, text in guides.items() if docs_tables.filled(text, with_records=False) != text]
     assert stale == [], "python scripts/docs_tables.py"
 

@@ -104,10 +104,6 @@ NEEDY = {
     "corpus check table.parquet": "parquet",
     "scale link corpus.jsonl --output linked": "parquet",
     "link a.md --evidence caption,ocr": "ocr",
-    "reproduce 2 --corpus corpus.jsonl": "papers",
-    "corpus stats corpus.jsonl --plot sizes.svg": "papers",
-    "corpus build wiki -s clef -o wiki.jsonl --workers 1": "papers",
-    "corpus build diy -s reddit -o diy.jsonl --workers 1": "papers",
 }
 
 CORE = [
@@ -117,7 +113,6 @@ CORE = [
     "link a.md a.html a.docx a.epub a.pdf --explain",
     "evaluate default gold.jsonl",
     "evaluate default gold.jsonl --evidence picture,caption,layout --compare no-training",
-    "evaluate default gold.jsonl --protocol reorder",
     "link a.rst",
     "corpus build folder -s a.md -o built.jsonl",
     "corpus check corpus.jsonl",

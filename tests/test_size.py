@@ -22,10 +22,12 @@ from iconotext.types import Document
 
 SOURCE = Path(iconotext.__file__).parent
 TESTS = Path(__file__).parent
+PAPERS = TESTS.parent / "packages/iconotext-papers"
 LIMITS = {
-    "lines of src": 77_600,
-    "modules of src": 370,
-    "lines of tests": 59_900,
+    "lines of src": 68_700,
+    "modules of src": 335,
+    "lines of the package of the papers": 10_500,
+    "lines of tests": 60_300,
     "modules that a document enters while it is linked": 14,
     "modules that a query enters while a library is searched": 8,
 }
@@ -39,7 +41,8 @@ def test_lines_and_modules():
     counted = {
         "lines of src": lines(SOURCE),
         "modules of src": len(list(SOURCE.rglob("*.py"))),
-        "lines of tests": lines(TESTS),
+        "lines of the package of the papers": lines(PAPERS / "src"),
+        "lines of tests": lines(TESTS) + lines(PAPERS / "tests"),
     }
     assert {name: number for name, number in counted.items() if number > LIMITS[name]} == {}
 

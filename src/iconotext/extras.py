@@ -21,9 +21,9 @@ EXTRAS = {
     "models": ("torch", "transformers", "sentence_transformers"),
     "ocr": ("rapidocr",),
     "pandas": ("pandas",),
-    "papers": ("gensim", "matplotlib", "mwparserfromhell", "zstandard"),
     "scale": ("ray",),
     "timm": ("timm", "torchvision"),
+    "word2vec": ("gensim",),
     "web": ("fastapi", "uvicorn", "python_multipart", "prometheus_client"),
 }
 """Extra of pyproject.toml to the modules that it installs, without those of other extras that it includes."""

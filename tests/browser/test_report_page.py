@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from iconotext.papers.analyses.curves import Curve, write_curves
 from iconotext.report.tables import Drawing, Grid, Note, report_page
+from iconotext_papers.analyses.curves import Curve, write_curves
 from tests.support.browser import LOOKS, accessible
 
 pytestmark = pytest.mark.browser

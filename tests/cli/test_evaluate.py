@@ -25,7 +25,7 @@ def server(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model", ["no-training", "random", "object-detection"])
+@pytest.mark.parametrize("model", ["no-training", "random"])
 def test_json_has_the_format_of_the_documentation(corpus, model):
     found = json.loads(run("evaluate", model, corpus, "--json"))
     assert (found["model"], found["corpus"], found["split"]) == (model, str(corpus), None)
@@ -47,30 +47,6 @@ def test_a_split(corpus):
     assert (found["split"], found["documents"], found["undefined"]) == ("test", 4, 1)
     assert "no documents with the split train" in run("evaluate", "random", corpus, "--split", "train", status=1)
     run("evaluate", "random", corpus, "--split", "nonsense", status=2)
-
-
-@pytest.mark.slow
-def test_object_detection_prints_both_choices_of_k(corpus):
-    found = json.loads(run("evaluate", "object-detection", corpus, "--split", "test", "--json"))
-    assert 1 <= found["k"] <= 20
-    assert 1 <= found["chosen_on_validation"]["k"] <= 20
-    assert found["chosen_on_validation"]["auc"] <= found["auc"]
-    # K is never chosen on what it is reported on
-    for arguments in (["--split", "validation"], []):
-        found = json.loads(run("evaluate", "object-detection", corpus, "--json", *arguments))
-        assert found["chosen_on_validation"] is None
-    table = run("evaluate", "object-detection", corpus, "--split", "test")
-    assert "best on these documents" in table
-    assert "chosen on validation" in table
-
-
-def test_object_detection_with_word_vectors(corpus, tmp_path):
-    vectors = tmp_path / "vectors.txt"
-    vectors.write_text("dog 1 0\ntram 0 1\nred 0 1\nstreetcar 0 1\n")
-    arguments = ("--word-vectors", vectors, "--word-dim", 2, "--json")
-    found = json.loads(run("evaluate", "object-detection", corpus, *arguments))
-    assert found["auc"] is not None
-    assert "vectors of 2 numbers" in run("evaluate", "object-detection", corpus, *arguments[:2], status=1)
 
 
 @pytest.mark.slow
@@ -128,7 +104,6 @@ def test_a_narrow_terminal_breaks_no_figures(corpus, monkeypatch):
 def test_evidence(corpus):
     found = run("evaluate", "no-training", corpus, "--evidence", "layout,caption", "--json")
     assert found != run("evaluate", "no-training", corpus, "--json")
-    assert "uses the picture only" in run("evaluate", "object-detection", corpus, "--evidence", "caption", status=1)
 
 
 @pytest.mark.slow
@@ -136,7 +111,7 @@ def test_a_picture_that_is_missing_counts_and_is_told(tmp_path, picture):
     picture("a.png", seed=1)
     row = {"id": "d", "sentences": ["A.", "B."], "images": ["a.png", "gone.png"], "links": [[0, 0]]}
     (tmp_path / "c.jsonl").write_text(json.dumps(row))
-    for model in ("no-training", "object-detection"):
+    for model in ("no-training",):
         result = program.run("evaluate", model, tmp_path / "c.jsonl", "--json")
         assert json.loads(result.stdout)["documents"] == 1
         assert "'d': 1 of 2 pictures cannot be seen and still count: not found" in result.stderr
@@ -199,43 +174,13 @@ def test_samples_in_tars_and_shards_of_a_store_give_the_figures_of_their_corpus(
         next(documents_of(Path("s3://bucket/r.jsonl")))
 
 
-@pytest.mark.slow
-def test_pictures_are_put_back(tmp_path, picture):
-    for number in range(3):
-        picture(f"{number}.png", seed=number)
-    texts = ["Dogs sleep.", "A red tram stops.", "Taxes rise.", "Bread is baked."]
-    row = {
-        "id": "d",
-        "sentences": texts,
-        "blocks": [0, 1, 2, 3],
-        "images": ["0.png", "1.png", "2.png"],
-        "captions": ["A dog asleep.", "A tram, red.", "Fresh bread."],
-        "positions": [1, 2, 4],
-    }
-    (tmp_path / "c.jsonl").write_text(
-        json.dumps(row) + "\n" + json.dumps({**row, "id": "none", "positions": [1, 1, 1]})
-    )
-    table = run("evaluate", "no-training", tmp_path / "c.jsonl", "--protocol", "reorder")
-    assert re.search(r"most shared caption words +100\.0 \(100\.0 to 100\.0\)", table)
-    assert "1 document with 3 pictures" in table
-    assert "its pictures stand at one place: 1 (none)" in table
-    found = json.loads(run("evaluate", "no-training", tmp_path / "c.jsonl", "--protocol", "reorder", "--json"))
-    assert (found["protocol"], found["documents"], list(found["undefined"])) == ("reorder", 1, ["none"])
-    assert set(found["rules"]) == {"random", "words", "text", "image", "both"}
-    alone = run("evaluate", "no-training", tmp_path / "c.jsonl", "--protocol", "reorder", "--evidence", "caption")
-    assert "image only" not in alone
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["no-training", "gone.jsonl"], r"gone\.jsonl: no such file"),
         (["no-training", "empty.jsonl"], "no documents"),
         (["no-training", "bad.jsonl"], "line 1"),
-        (["no-training", "good.jsonl", "--word-vectors", "v.txt"], "--word-vectors is for object-detection: leave it"),
-        (["no-training", "good.jsonl", "--draws", "5"], "--draws is for retrieval and reordering: add --pool"),
-        (["no-training", "good.jsonl", "--protocol", "reorder", "--pool", "5"], "--pool does not go with --protocol"),
-        (["no-training", "good.jsonl", "--protocol", "reorder"], "no document can be measured .it has no sentences"),
+        (["no-training", "good.jsonl", "--draws", "5"], "--draws is for retrieval: add --pool"),
         (["random", "good.jsonl", "--compare", "gone.parquet"], r"gone\.parquet: cannot be read"),
         (["random", "good.jsonl", "--compare", "good.parquet"], "not a Parquet file"),
     ],

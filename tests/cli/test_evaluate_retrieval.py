@@ -94,7 +94,6 @@ def test_the_settings_in_the_models_folder_are_taken_unless_others_are_given(pai
         (["no-training", "--pool", "5", "--results", "r.parquet"], "--results is for links"),
         (["no-training", "--pool", "5", "--text", "minilm"], "--text is for links"),
         (["random", "--pool", "5"], "by chance, R@K"),
-        (["object-detection", "--pool", "5"], "no vectors to search by"),
     ],
 )
 def test_known_errors_are_one_line(pairs, arguments, message):

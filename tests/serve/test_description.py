@@ -20,7 +20,6 @@ from iconotext.serve.guard import Access
 from iconotext.serve.jobs import Jobs
 from iconotext.serve.pool import Pool
 from iconotext.serve.settings import ServeSettings
-from tests.support.studies import make_study
 
 if TYPE_CHECKING:
     import schemathesis
@@ -34,15 +33,14 @@ def described(tmp_path_factory: pytest.TempPathFactory, root) -> Iterator[schema
     home = tmp_path_factory.mktemp("described")
     done = CliRunner().invoke(command, ["library", "add", str(home / "library"), str(root / "trip")])
     assert done.exit_code == 0, done.output
-    study = make_study(home / "study.sqlite")
     nobody = Captioner(CaptionerSettings(url="http://127.0.0.1:9", model="seer"), folder=home)
-    with served(nobody, data=home / "data", root=root, library=home / "library", study=(study,)) as schema:
+    with served(nobody, data=home / "data", root=root, library=home / "library") as schema:
         yield schema
 
 
 @pytest.fixture  # for each test anew: a client that is done ends what the application began
 def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[schemathesis.BaseSchema]:
-    """The same without a folder, a library and studies."""
+    """The same without a folder and a library."""
     with served(data=tmp_path_factory.mktemp("bare") / "data") as schema:
         yield schema
 
@@ -71,7 +69,7 @@ def test_every_answer_is_one_that_is_declared(described):
 
     operations = [found.ok() for found in described.get_all_operations()]
     paths = " ".join(operation.path for operation in operations)
-    assert all(name in paths for name in ("/v1/link", "/v1/collections", "/v1/search", "/v1/studies"))
+    assert all(name in paths for name in ("/v1/link", "/v1/collections", "/v1/search"))
     for mode, operation in product(GenerationMode, operations):
 
         @settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck), database=None)

@@ -22,7 +22,6 @@ from iconotext.library.files import digest_of
 from iconotext.serve.pages import ASSETS
 from iconotext.serve.routes import CALLS, PAGES, ROUTES, Route
 from tests.support.server import Answer, Running, described, say, verdict
-from tests.support.studies import Study, addresses, make_study
 
 pytestmark = pytest.mark.slow
 
@@ -41,7 +40,6 @@ def server(library: Path, article: dict[str, bytes]) -> Iterator[Running]:
     options = {
         "--root": home / "root",
         "--library": library,
-        "--study": make_study(home / "study.sqlite"),
         "--model": home / "models" / "ours",
         "--captioner": "http://127.0.0.1:9/v1",
         "--captioner-model": "seer",
@@ -62,22 +60,16 @@ def values(server: Running, library: Path, article: dict[str, bytes]) -> dict[st
         home, number = f"/v1/collections/{collection['id']}", document["id"]
         assert server.ask("POST", f"{home}/verdicts", verdict(number, 0, 1)).status == 201
         assert say(server, number, described(server, number)["pictures"][0]["key"], "A boat that is red") == 201
-    (study,) = addresses(server)
-    pair = Study(server, study).post("next", "ann")["pair"]["number"]
     picture = digest_of(library.parent / "photos" / "photo-4.png")
     return {
         "collection": [each["id"] for each in collections],
         "document": [each["id"] for each in documents],
         "picture": [0, 1],
-        "study": [study],
         "name": sorted(ASSETS),
         "/v1/place": ["/v1/place?text=trip/article.md"],
         "/documents/{document}": [f"/documents/{each['id']}{query}" for each in documents for query in ("", "?k=1")],
         "/search": ["/search", "/search?sentence=boat"],
         "/v1/search/pictures/{picture}": [f"/v1/search/pictures/{picture}"],
-        "/v1/studies/{study}/pairs/{pair}/{side}": [
-            f"/v1/studies/{study}/pairs/{pair}/{side}?rater=ann" for side in "ab"
-        ],
     }
 
 

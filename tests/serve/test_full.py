@@ -14,7 +14,6 @@ from iconotext.serve.store import Store
 from tests.support.full_disk import largest
 from tests.support.program import run
 from tests.support.server import Running, verdict, wait_for
-from tests.support.studies import Study, addresses, make_study
 
 resource = pytest.importorskip("resource", reason="Windows has no limit on the size of files")
 needs_limits = pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="limits of other processes are Linux's")
@@ -82,12 +81,9 @@ def test_a_commit_that_fails_is_taken_back(tmp_path):
 @pytest.mark.slow
 @needs_limits
 def test_what_is_said_is_saved_or_refused_in_a_sentence(tmp_path, article):
-    study = make_study(tmp_path / "study.sqlite", pairs=4)
-    server = Running(tmp_path / "data", "--study", str(study))
+    server = Running(tmp_path / "data")
     made = server.linked(server.send(article).json["id"])
     document, home = made["documents"][0]["id"], f"/v1/collections/{made['id']}"
-    rater = Study(server, addresses(server)[0])
-    pair = rater.post("next", "ann")["pair"]["number"]
     assert server.ask("POST", f"{home}/verdicts", verdict(document, 0, reviewer="Ann")).status == 201
     key = server.ask("GET", f"/v1/documents/{document}/alt-text").json["pictures"][0]["key"]
     once = server.address[server.address.index("/?") :]
@@ -96,7 +92,6 @@ def test_what_is_said_is_saved_or_refused_in_a_sentence(tmp_path, article):
         ("POST", f"{home}/verdicts", verdict(document, 1, reviewer="Ann")),
         ("POST", f"{home}/undo", {"reviewer": "Ann"}),
         ("POST", f"/v1/documents/{document}/alt-text", {"key": key, "text": "A boat"}),
-        ("POST", f"/v1/studies/{rater.address}/votes", {"rater": "ann", "pair": pair, "answer": "a"}),
     ]
     with full(server.process.pid):
         for method, path, body in [*asked, *asked]:
@@ -112,7 +107,7 @@ def test_what_is_said_is_saved_or_refused_in_a_sentence(tmp_path, article):
         assert now["pictures"] == before["pictures"]
         assert now["reviewers"] == before["reviewers"] == ["Ann"]
         assert server.ask("GET", f"/v1/documents/{document}/alt-text").json["pictures"][0]["said"] == "nothing"
-    assert [server.ask(method, path, body).status for method, path, body in asked] == [201, 200, 201, 200]
+    assert [server.ask(method, path, body).status for method, path, body in asked] == [201, 200, 201]
     assert server.ask("GET", once, key=False).status == 303
     assert len(server.ask("GET", "/v1/collections").json) == 1  # nothing of what was refused
     server.linked(made["id"])

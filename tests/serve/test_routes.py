@@ -8,7 +8,7 @@ from typing import Any
 
 from fastapi.routing import APIRoute
 
-from iconotext.serve import app, search
+from iconotext.serve import search
 from iconotext.serve.app import make_routes
 from iconotext.serve.routes import CALLS, ROUTES
 from iconotext.serve.settings import ServeSettings
@@ -17,8 +17,6 @@ from iconotext.serve.settings import ServeSettings
 def requests(monkeypatch, captioner=None, **chosen) -> tuple[set[str], set[str]]:
     """The requests of an application, and those that its description has."""
     monkeypatch.setattr(search, "Pool", lambda *_: None)
-    monkeypatch.setattr(app, "Pool", lambda *_: None)
-    monkeypatch.setattr(app, "find_studies", lambda _: {})
     jobs: Any = SimpleNamespace(captioner=captioner)
     made = make_routes(ServeSettings(**chosen), jobs)
     routes = {
@@ -29,7 +27,7 @@ def requests(monkeypatch, captioner=None, **chosen) -> tuple[set[str], set[str]]
 
 
 def test_every_route_has_a_row_and_every_row_a_route(monkeypatch):
-    routes, described = requests(monkeypatch, "seer", library=Path("lib"), study=(Path("s.sqlite"),))
+    routes, described = requests(monkeypatch, "seer", library=Path("lib"))
     assert routes == {row.request[0] for row in ROUTES}
     assert described == {row.request[0] for row in CALLS}
     assert len(ROUTES) == len(routes)

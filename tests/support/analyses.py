@@ -1,12 +1,9 @@
-"""Scores and distances for the tests of drawings."""
+"""Scores for the tests of results and drawings."""
 
 from __future__ import annotations
 
-import numpy as np
-
 from iconotext.evaluate.metrics import LINK_METRICS
 from iconotext.evaluate.results import DocumentScores, Evaluation
-from iconotext.papers.analyses.bias import Distances
 
 
 def document_scores(name, auc, p1=0.0, p5=0.0, hits=0.0, *, sentences=2, images=2, links=1, linked_images=1):
@@ -20,9 +17,3 @@ def document_scores(name, auc, p1=0.0, p5=0.0, hits=0.0, *, sentences=2, images=
 
 def scores(*aucs):
     return Evaluation(tuple(document_scores(f"d{n}", a, (a or 0) / 2, 0.2, 1.0) for n, a in enumerate(aucs)))
-
-
-def of(training, evaluation):
-    """Distances of one document."""
-    far, near = np.array(training, float), np.array(evaluation, float)
-    return Distances(far, near, np.array([len(far)]), np.array([len(near)]), 1)

@@ -153,7 +153,7 @@ class Running:
         """End it as its owner does; what was on stderr besides addresses, and what it serves."""
         self.process.terminate()
         self._end()
-        return [line for line in self.said if not line.startswith(("Open http", "Study ", "iconotext: stopped; "))]
+        return [line for line in self.said if not line.startswith(("Open http", "iconotext: stopped; "))]
 
     def close(self) -> None:
         """End it; nothing else may have been on stderr."""

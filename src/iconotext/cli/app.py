@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from iconotext import __version__
-from iconotext.cli.commands import HELP, MANAGES, READS, Group
+from iconotext.cli.commands import HELP, MANAGES, READS, Group, inside
 from iconotext.cli.common import end_soon_when_interrupted, known_errors
 from iconotext.cli.output import say
 from iconotext.system.worker import start_worker
@@ -46,7 +46,7 @@ def main() -> None:
     """Run the program."""
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # no telemetry, even with --download
     command = sys.argv[1] if len(sys.argv) > 1 else ""
-    if command and command not in MANAGES:
+    if command in inside("") and command not in MANAGES:
         end_soon_when_interrupted()
     if command in READS and len(sys.argv) > 2 and not set(HELP) & set(sys.argv):
         with known_errors():

@@ -19,13 +19,8 @@ from typer.main import get_group
 
 from iconotext.cli.common import known_errors
 from iconotext.cli.config import Configured, flag, variable, words
-from iconotext.corpus.builders import OWN_FILES, WEB_PAGES
-from iconotext.papers.analyses import ANALYSES
-from iconotext.papers.datasets import ALIKHANI_2021, HESSEL_2019, RELEASED
+from iconotext.corpus.builders import BUILDERS, OWN_FILES, WEB_PAGES
 from iconotext.system.plugins import say_broken
-
-SHARDS = (*WEB_PAGES, RELEASED)
-BUILDERS = (*OWN_FILES, *HESSEL_2019, *ALIKHANI_2021, *SHARDS)
 
 PLUGINS = "iconotext.commands"
 """Group of the entry points of other packages."""
@@ -66,9 +61,6 @@ class Command:
         return self.path.rpartition(" ")[0]
 
 
-_OWN, _HESSEL = "From your own files", "Data sets of Hessel 2019 (Li 2021 uses the first three)"
-_ALIKHANI, _SHARDS = "Data sets of Alikhani 2021", "Shards as published"
-
 COMMANDS = (
     Command("link", "Find which sentences each picture belongs to.", "link:link"),
     Command("context", "Give for each picture the sentences that speak about it.", "excerpts:context"),
@@ -87,12 +79,6 @@ COMMANDS = (
     Command("serve", "Read linked documents in the browser, and correct their links.", "serve:serve", "web"),
     Command("train", "Train a model on documents, without a labelled link.", "train:train", "train"),
     Command("evaluate", "Measure how well a model finds the gold links of a corpus.", "evaluate:evaluate"),
-    Command(
-        "reproduce",
-        "Train and evaluate every row of a results table of Hessel 2019, Li 2021 or Alikhani 2021.",
-        "reproduce:reproduce",
-        "papers",
-    ),
     Command("library", "Make, update and inspect a library of pictures.", "", "library"),
     Command("library add", "Put pictures into a library, or bring it up to date.", "library:add", "library"),
     Command("library remove", "Remove the pictures that were added from a path.", "library:remove", "library"),
@@ -107,31 +93,16 @@ COMMANDS = (
     Command("corpus convert", "Write a corpus in another format, with features that lie beside it.", "corpus:convert"),
     Command("corpus split", "Divide a corpus into train, validation and test, at random.", "corpus:split"),
     Command("corpus stats", "Count documents, sentences, images and links.", "corpus_stats:stats"),
-    Command("corpus build", "Make a corpus from documents, captioned photographs, or a published data set."),
+    Command("corpus build", "Make a corpus from documents, captioned photographs, or shards of web pages."),
     *(
         Command(f"corpus build {builder.name}", builder.summary, builder.module, builder.extra, panel)
-        for panel, builders in (
-            (_OWN, OWN_FILES),
-            (_HESSEL, HESSEL_2019),
-            (_ALIKHANI, ALIKHANI_2021),
-            (_SHARDS, SHARDS),
-        )
+        for panel, builders in (("From your own files", OWN_FILES), ("Shards as published", WEB_PAGES))
         for builder in builders
     ),
     Command("scale", "Link many documents in shards, in many processes.", "", "parquet"),
     Command("scale link", "Link the documents of shards.", "scale:link", "parquet"),
     Command("scale duplicates", "Find pictures that look like an earlier one.", "scale:duplicates", "parquet"),
     Command("scale features", "Write the features of shards, once, to train on them.", "scale:features", "train"),
-    Command("analyze", "Analyse models: examples, hard documents, training curves, preferences of people."),
-    *(  # an analysis stands in the module that has the name of its package in papers
-        Command(
-            f"analyze {analysis.name}",
-            analysis.summary,
-            f"{analysis.function.partition('.')[0]}:{analysis.name}",
-            "papers",
-        )
-        for analysis in ANALYSES
-    ),
     Command("mcp", "Answer a language model's questions about the documents of a folder (MCP).", "mcp:mcp", "mcp"),
     Command("models", "List models, those that are here and those worth fetching; fetch one.", "models:models"),
     Command("cache", "Show the place, size and contents of the cache.", "cache:show"),
@@ -145,13 +116,11 @@ SHOWN = {
     "place": "min-confidence most output json evidence root include exclude fetch model",
     "check": "rules skip far empty root include exclude json sarif baseline write-baseline",
     "alt-text draft": "captioner captioner-model allow-remote max-pictures replace write accept from yes json exclude",
-    "serve": "root data library study write captioner captioner-model host port allow model",
+    "serve": "root data library write captioner captioner-model host port allow model",
     "evaluate": "split evidence compare results json protocol pool refine force download",
     "library add": "model evidence relations language root include exclude fetch min-side download json",
     "corpus build folder": "source output links validation test language root include exclude fetch force",
     "corpus build captions": "source output pairs versions format images validation test seed download force",
-    "corpus build mscoco": "source images output pairs versions photographs seed workers force",
-    "corpus build diy": "source images output fetch interval validation test seed workers force",
     "corpus build mmc4": "source images output fetch only-found min-sentences min-images min-similarity workers force",
     "scale link": "output to unlinked sample images without engine workers model min-confidence",
     "scale features": "output recipe set images sample without engine address workers download json",
@@ -161,7 +130,7 @@ SHOWN = {
 READS = frozenset({"link", "context", "chunks", "place", "check", "alt-text", "demo"})
 """Commands that read documents, so that the process that reads them can start early."""
 
-MANAGES = frozenset({"serve", "train", "reproduce", "scale", "mcp"})
+MANAGES = frozenset({"serve", "train", "scale", "mcp"})
 """Commands that answer clients or manage other processes, and need time to end these."""
 
 TYPES = {"bool": "", "dir": "FOLDER", "file": "FILE", "float": "NUMBER", "int": "N"}
@@ -302,10 +271,21 @@ def _made(path: str, command: Any) -> Any:
     else:
         program.command(name, cls=ConfiguredCommand)(command)
     made: Any = get_group(program).commands[name]
-    if isinstance(made, Configured):  # a group of another package is not
-        made.path = tuple(path.split())
-        _arrange(made, path)
+    _configure(made, path)
     return made
+
+
+def _configure(command: Any, path: str) -> None:
+    """Let the options of a command, or of all commands of another package's group, come from variables and files.
+
+    Such a group takes part with the commands whose class is ``ConfiguredCommand``.
+    """
+    if isinstance(command, Configured):
+        command.path = tuple(path.split())
+        _arrange(command, path)
+    elif isinstance(command, TyperGroup):
+        for name, inner in command.commands.items():
+            _configure(inner, f"{path} {name}")
 
 
 def _arrange(command: Any, path: str) -> None:

@@ -1,15 +1,12 @@
 """``iconotext evaluate``: how well a model finds the links of a corpus, and whether it is better than another model.
 
-``evaluate`` is the command; it measures links (``evaluate_model``), retrieval (``evaluate_retrieval``) or the order of
-shuffled pictures (``evaluate_reorder``).
+``evaluate`` is the command; it measures links (``evaluate_model``) or retrieval (``evaluate_retrieval``).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -33,7 +30,7 @@ from iconotext.cli.options import (
 from iconotext.cli.output import complain, say, say_json, say_left_out
 from iconotext.errors import CorpusError, SettingError
 from iconotext.extras import require
-from iconotext.linker import Linker, LinkSettings
+from iconotext.linker import LinkSettings
 from iconotext.plain_text import counted
 from iconotext.report.tables import Grid
 
@@ -43,11 +40,8 @@ if TYPE_CHECKING:
     from iconotext.evaluate import Comparison, Evaluation
     from iconotext.evaluate.metrics import RelationPrecision
     from iconotext.evaluate.pair_vectors import PairVectors
-    from iconotext.evaluate.reorder import Reordering
     from iconotext.evaluate.retrieval import Retrieval, RetrievalReport
     from iconotext.evaluate.score_documents import CorpusPart
-    from iconotext.papers.analyses.object_detection import ObjectDetection
-    from iconotext.types import Document
 
 
 def show(report: Report, other: Report | None, comparison: dict[str, Comparison] | None, chosen: CorpusPart) -> None:
@@ -55,10 +49,9 @@ def show(report: Report, other: Report | None, comparison: dict[str, Comparison]
     from iconotext.evaluate.metrics import LINK_METRICS
 
     rows = [
-        [name, *(_figure(evaluation.means[metric], evaluation.intervals[metric]) for metric in LINK_METRICS)]
+        [r.name, *(_figure(r.evaluation.means[metric], r.evaluation.intervals[metric]) for metric in LINK_METRICS)]
         for r in (report, other)
         if r is not None
-        for name, evaluation in _named_evaluations(r)
     ]
     output.show([Grid("", ["Model", *(metric.label for metric in LINK_METRICS.values())], rows)])
     evaluation = report.evaluation
@@ -78,73 +71,10 @@ def show(report: Report, other: Report | None, comparison: dict[str, Comparison]
         output.show([Grid("", ["", "Difference", "95 % interval", "p (permutation)", "p (Wilcoxon)"], rows)])
 
 
-def _named_evaluations(report: Report) -> list[tuple[str, Evaluation]]:
-    if report.detection is None:
-        return [(report.name, report.evaluation)]
-    detection = report.detection
-    rows = [(f"{report.name}, K = {detection.k} (best on these documents)", detection.best)]
-    if detection.chosen is not None:
-        rows.append((f"{report.name}, K = {detection.validation_k} (chosen on validation)", detection.chosen))
-    return rows
-
-
 def _figure(mean: float | None, interval: tuple[float, float] | None) -> str:
     if mean is None or interval is None:
         return "–"
     return f"{100 * mean:.1f} ({100 * interval[0]:.1f}–{100 * interval[1]:.1f})"
-
-
-def evaluate_reorder(
-    model: str, corpus: Path, split: Split | None, *, as_json: bool, settings: EvaluateSettings, linking: LinkSettings
-) -> None:
-    """Measure and print the reordering of pictures; the evidence is that of picture and caption by default."""
-    from iconotext.evaluate.reorder import reorder
-    from iconotext.evaluate.score_documents import corpus_part
-
-    evidence = linking.evidence if "evidence" in linking.model_fields_set else ("picture", "caption")
-    linking = with_feature_table(linking, model, corpus)
-    linker = Linker.load(model, linking.model_copy(update={"evidence": evidence}))
-    chosen = corpus_part(corpus, split)
-    reordering = reorder(
-        linker,
-        progress(chosen.documents(), total=chosen.count, label="Putting back"),
-        draws=settings.draws,
-        resamplings=settings.resamplings,
-        seed=settings.seed,
-        say=complain,
-    )
-    if as_json:
-        about = {"model": model, "corpus": str(chosen.path), "split": chosen.split, "protocol": "reorder"}
-        say_json({**about, "draws": settings.draws, "seed": settings.seed, **reordering.as_dict()})
-    else:
-        show_reorder(model, reordering)
-
-
-def show_reorder(model: str, order: Reordering) -> None:
-    """Print the table for people on stdout."""
-    from iconotext.evaluate.metrics import ORDER_METRICS
-    from iconotext.evaluate.reorder import RULES
-
-    rows = []
-    for rule, totals in order.totals.items():
-        beyond = order.beyond_words(rule)["placed"]
-        name = RULES[rule] if rule in ("random", "words") else f"{model}, {RULES[rule]}"
-        cells = [_reorder_figure(figure) for figure in order.figures(totals).values()]
-        rows.append([name, *cells, "" if rule in ("random", "words") else _reorder_figure(beyond, "+.1f")])
-    output.show(
-        [Grid("", ["Put back by", *(metric.label for metric in ORDER_METRICS.values()), "Beyond caption words"], rows)]
-    )
-    say(
-        f"\n{counted(len(order.documents), 'document')} with {counted(sum(order.images), 'picture')}, in percent; in "
-        "brackets 95 % bootstrap intervals over documents. Kendall's τ is 50 by chance. The last column is the "
-        "difference in pictures at their own place."
-    )
-    say_left_out(order.undefined.items())
-
-
-def _reorder_figure(figure: tuple[float, float, float], spec: str = ".1f") -> str:
-    mean, low, high = (format(100 * value, spec) for value in figure)
-    return f"{mean} ({low} to {high})"
 
 
 def evaluate_retrieval(
@@ -283,41 +213,27 @@ ScoredLinks = Annotated[
 """How documents are linked of which every pair is scored: by the pictures alone, unless other evidence is named."""
 
 
-class Protocol(StrEnum):
-    """The kind of evaluation."""
-
-    LINKS = "links"
-    REORDER = "reorder"
-
-
 class EvaluateSettings(BaseModel):
     """How a model is measured."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     seed: int = Field(0, ge=0)
-    """Seed of the intervals, the permutations, the pools, the shuffles and the random baseline."""
+    """Seed of the intervals, the permutations, the pools and the random baseline."""
 
     resamplings: int = Field(2000, ge=100)
     """How often the documents, or pairs, are drawn anew for an interval."""
 
     draws: int = Field(10, ge=1)
-    """How many pools are drawn, with --pool, or how often pictures are shuffled, with --protocol reorder."""
-
-    word_vectors: Path | None = None
-    """word2vec or GloVe file for object-detection (default: the text backbone)."""
-
-    word_dim: int = Field(300, ge=1)
-    """Length of the vectors in that file."""
+    """How many pools are drawn, with --pool."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """The results of one model, for object detection with both choices of K."""
+    """The results of one model."""
 
     name: str
     evaluation: Evaluation
-    detection: ObjectDetection | None = None
 
 
 @settings_options
@@ -326,7 +242,7 @@ def evaluate(
         str,
         argument(
             help="default, no-training (the concept bridge), a model folder, the name of a dual encoder such as CLIP, "
-            "or a baseline: random, object-detection.",
+            "or the baseline random.",
             autocompletion=complete_models,
         ),
     ],
@@ -340,13 +256,6 @@ def evaluate(
         str | None, option(metavar="MODEL", help="Another model, or its results file, to compare with.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a results file that is there.")] = False,
-    protocol: Annotated[
-        Protocol,
-        typer.Option(
-            help="links: find the gold links. reorder: shuffle each document's pictures, and put them back by content "
-            "(COHERENCE); needs no gold links."
-        ),
-    ] = Protocol.LINKS,
     pool: Annotated[
         int | None,
         option(
@@ -375,19 +284,10 @@ def evaluate(
     - `iconotext evaluate default corpus.jsonl --split test`
     - `iconotext evaluate models/mine corpus.jsonl --split test --compare default`
     - `iconotext evaluate default corpus.jsonl --results default.parquet --json | jq .auc`
-    - `iconotext evaluate object-detection corpus.jsonl --split test --word-vectors GoogleNews.bin.gz`
     - `iconotext evaluate default articles.jsonl --evidence picture,caption,layout`
     - `iconotext evaluate models/cmcm clue.jsonl --split test --pool 500 --refine 0.12,0.1`
-    - `iconotext evaluate default articles.jsonl --protocol reorder`
     """
     with known_errors(download=download):
-        if "object-detection" not in (model, compare):
-            check_unused({"--word-vectors": settings.word_vectors}, "is for object-detection: leave it out")
-        if protocol is Protocol.REORDER:
-            options = {"--results": results, "--compare": compare, "--force": force, "--pool": pool, "--refine": refine}
-            check_unused(options, "does not go with --protocol reorder: leave it out")
-            evaluate_reorder(model, corpus, split, as_json=as_json, settings=settings, linking=linking)
-            return
         if pool is not None or refine is not None:
             options = {"--results": results, "--compare": compare, "--force": force}
             options |= {
@@ -400,7 +300,7 @@ def evaluate(
             return
         check_unused(
             {"--draws": "draws" in settings.model_fields_set},
-            "is for retrieval and reordering: add --pool 500, or --protocol reorder",
+            "is for retrieval: add --pool 500",
         )
         evaluate_links(
             model, corpus, split, results, compare, force=force, as_json=as_json, settings=settings, linking=linking
@@ -461,7 +361,7 @@ def check_names(linking: LinkSettings, *models: str) -> None:
     from iconotext.features.model_folder import MODELS
 
     for model in models:
-        find_model(model, (*MODELS, "random", "object-detection"))
+        find_model(model, (*MODELS, "random"))
     check_backbones(linking.text, linking.image)
 
 
@@ -481,8 +381,6 @@ def evaluate_model(model: str, chosen: CorpusPart, linking: LinkSettings, settin
     from iconotext.evaluate.score_documents import score_documents
 
     linking = with_feature_table(linking, model, chosen.path)
-    if model == "object-detection":
-        return _object_detection(chosen, linking, settings)
     scores = score_documents(model, chosen.documents(), linking, seed=settings.seed, say=complain)
     scored = progress(scores, total=chosen.count, label="Evaluating")
     return Report(model, evaluated(scored, resamplings=settings.resamplings, seed=settings.seed))
@@ -495,53 +393,6 @@ def with_feature_table(linking: LinkSettings, model: str, corpus: Path) -> LinkS
     return linking.model_copy(update={"image": linking.image or own_features(model, corpus)})
 
 
-def _object_detection(chosen: CorpusPart, linking: LinkSettings, settings: EvaluateSettings) -> Report:
-    from iconotext.encoders.load import load_bridge
-    from iconotext.papers.analyses.object_detection import evaluate_object_detection
-
-    if set(linking.evidence) != {"picture"}:
-        raise SettingError("object-detection uses the picture only: leave --evidence out")
-    # K is chosen on other documents than those of the results, or not at all.
-    validation = chosen.splits["validation"] if chosen.split in ("test", "train") else 0
-    encoder = load_bridge(
-        image=linking.image,
-        text=linking.text,
-        cache=linking.cache,
-        word_vectors=settings.word_vectors,
-        word_dim=settings.word_dim,
-        texts=(sentence.text for document in chosen.of(None) for sentence in document.sentences),
-    )
-    detection = evaluate_object_detection(
-        _with_warnings(progress(chosen.documents(), total=chosen.count, label="Evaluating")),
-        progress(chosen.of("validation"), total=validation, label="Choosing K") if validation else (),
-        encoder,
-        resamplings=settings.resamplings,
-        seed=settings.seed,
-    )
-    return Report("object-detection", detection.best, detection)
-
-
-def _with_warnings(documents: Iterable[Document]) -> Iterator[Document]:
-    from iconotext.evaluate.score_documents import UnseenImages
-
-    unseen = UnseenImages(complain)
-    for document in documents:
-        unseen.see(document)
-        yield document
-    unseen.finish()
-
-
 def as_dict(report: Report, chosen: CorpusPart) -> dict[str, Any]:
     """The results of one model as ``--json`` prints them."""
-    values = report.evaluation.as_dict(model=report.name, corpus=str(chosen.path), split=chosen.split)
-    if report.detection is not None:
-        detection = report.detection
-        values["k"] = detection.k
-        values["chosen_on_validation"] = None
-        if detection.chosen is not None:
-            values["chosen_on_validation"] = {
-                "k": detection.validation_k,
-                **detection.chosen.means,
-                "intervals": {name: list(pair) for name, pair in detection.chosen.intervals.items() if pair},
-            }
-    return values
+    return report.evaluation.as_dict(model=report.name, corpus=str(chosen.path), split=chosen.split)

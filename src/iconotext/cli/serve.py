@@ -40,19 +40,12 @@ def serve(
     - `iconotext serve`
     - `iconotext serve --root docs/ --data reviews/`
     - `iconotext serve --library lib --root photos/`
-    - `iconotext serve --study study.sqlite`
     - `iconotext serve --root docs/ --captioner http://127.0.0.1:8080/v1 --captioner-model qwen3-vl`
     - `iconotext serve --port 0 --no-browser`
     - `iconotext serve --host 0.0.0.0 --allow docs.example.org`
     """
     with known_errors(goes_on=True, elsewhere=True):
         require("web", purpose="iconotext serve")
-        if serving.study:
-            require("train", "scipy", purpose="the tests of a study")
-            from iconotext.papers.studies.study import find_studies
-
-            for number, path in enumerate(find_studies(serving.study).values(), 1):
-                say(f"Study {number}: {path}", err=True)
         from iconotext.serve.app import run
 
         run(serving, model, _announcing(browser), named_captioner(captioning))

@@ -12,7 +12,7 @@ import typer
 from iconotext.cli.common import known_errors
 from iconotext.cli.options import Download, RecipeKeys, argument, complete_models, complete_recipes, option
 from iconotext.cli.output import complain, say
-from iconotext.cli.reproduce import Bars, Lines
+from iconotext.cli.training_progress import Bars, Lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

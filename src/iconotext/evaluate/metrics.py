@@ -1,7 +1,7 @@
 """Metrics of one document: how well a matrix of scores agrees with the author's links.
 
-``METRICS`` at the end lists all metrics, also those of retrieval and of the order of pictures, which other modules
-compute. A metric of links is one row of it: results files, means, intervals and comparisons are made from the row.
+``METRICS`` at the end lists all metrics, also those of retrieval, which another module computes. A metric of links is
+one row of it: results files, means, intervals and comparisons are made from the row.
 
 AUC and p@C are those of Hessel 2019, section 2; image@1 is ours. Ties do not depend on the order of sentences or
 images: AUC counts a tie half, the others take the mean over all orders. So a matrix of equal scores has the AUC 0.5
@@ -34,7 +34,7 @@ class Metric:
     Attributes:
         name: Key in JSON and in files of results.
         label: Heading of its column.
-        measures: The evaluation that reports it: links, retrieval, relations, or order.
+        measures: The evaluation that reports it: links, retrieval or relations.
         values: Range, and the value of a model that knows nothing.
         function: Module and name of the function, or class, that computes it.
         summary: One sentence.
@@ -265,7 +265,7 @@ def _mean(metric: Callable[[Floats, NDArray[np.bool_]], float | None]) -> OfDocu
     return of_document
 
 
-_RETRIEVAL, _ORDER = "iconotext.evaluate.retrieval:Ranks", "iconotext.evaluate.reorder:put_back"
+_RETRIEVAL = "iconotext.evaluate.retrieval:Ranks"
 
 METRICS = {metric.name: metric for metric in (
     Metric("auc", "AUC", "links", "0 to 1; by chance 0.5", f"{__name__}:auc",
@@ -292,14 +292,6 @@ METRICS = {metric.name: metric for metric in (
            "Share of the texts whose own picture is among the first 10 of N."),
     Metric("average_precision", "Average precision", "relations", "0 to 1; by chance the share of pairs that have it",
            f"{__name__}:average_precision", "Mean precision of a predicted relation over all recalls."),
-    Metric("exact", "All at their place", "order", "0 to 1; by chance 1 / number of orders", _ORDER,
-           "Share of the documents whose pictures all stand where they stood."),
-    Metric("placed", "At its own place", "order", "0 to 1; by chance about 1 / number of places", _ORDER,
-           "Share of the pictures that stand where they stood."),
-    Metric("tau", "Kendall's τ", "order", "0 to 1; by chance 0.5", _ORDER,
-           "Share of the pairs of pictures of different places in the right order, (τ + 1) / 2; mean over documents."),
 )}  # fmt: skip
 
-LINK_METRICS, ORDER_METRICS = (
-    {name: metric for name, metric in METRICS.items() if metric.measures == measures} for measures in ("links", "order")
-)
+LINK_METRICS = {name: metric for name, metric in METRICS.items() if metric.measures == "links"}

@@ -352,7 +352,7 @@ def retrieval_encoder(model: str, corpus: Path, *, image: str | None = None, cac
     """
     from iconotext.encoders.load import load_encoder
 
-    if model in ("random", "object-detection"):
+    if model == "random":
         raise SettingError(f"{model} has no vectors to search by; by chance, R@K of a pool of N is K / N")
     return load_encoder(model, image=image or own_features(model, corpus), cache=cache)
 

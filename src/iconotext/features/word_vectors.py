@@ -231,7 +231,7 @@ def train_word2vec(sentences: Iterable[Sequence[int]], words: int, *, dim: int, 
     Returns:
         (words, dim) float32, zeros for words that do not occur.
     """
-    require("papers", "gensim", purpose='text.word_vectors = "word2vec"')
+    require("word2vec", purpose='text.word_vectors = "word2vec"')
     from gensim.models import Word2Vec
 
     vectors = np.zeros((words, dim), np.float32)

@@ -18,7 +18,6 @@ from starlette.types import ASGIApp
 from iconotext import __version__
 from iconotext.alt_text.captioner import Captioner
 from iconotext.errors import FullDiskError, SettingError
-from iconotext.papers.studies.study import find_studies
 from iconotext.plain_text import encodable, shortened
 from iconotext.recipe.toml import wrong_value
 from iconotext.serve import search, work
@@ -57,8 +56,6 @@ def make_routes(settings: ServeSettings, jobs: Jobs) -> FastAPI:
             if settings.library is not None:
                 app.state.finder.open()
                 ends.enter_context(closing(app.state.finder.pool))
-            if settings.study:
-                ends.enter_context(closing(app.state.study_pool))
             yield
         jobs.events.close()
 
@@ -96,13 +93,9 @@ def make_routes(settings: ServeSettings, jobs: Jobs) -> FastAPI:
     app.state.jobs = jobs
     if settings.library is not None:
         app.state.finder = search.Finder(settings, settings.library)
-    if settings.study:
-        # A process of its own, so that linking does not hold up the pictures.
-        app.state.studies, app.state.study_pool = find_studies(settings.study), Pool(1)
     options = {
         "": True,
         "--library": settings.library is not None,
-        "--study": bool(settings.study),
         "--captioner": jobs.captioner is not None,
     }
     for route in ROUTES:

@@ -55,8 +55,8 @@ class Chosen(BaseModel):
 ANSWERS = 50
 """Most answers on a page."""
 
-STYLES = ("alt-text.css", "search.css", "serve.css", "study.css")
-SCRIPTS = ("alt-text.js", "follow.js", "list.js", "review.js", "root.js", "search.js", "server.js", "study.js")
+STYLES = ("alt-text.css", "search.css", "serve.css")
+SCRIPTS = ("alt-text.js", "follow.js", "list.js", "review.js", "root.js", "search.js", "server.js")
 ASSETS = {"page.css": PACKAGE, "cards.css": "iconotext.library"} | dict.fromkeys(STYLES + SCRIPTS, "iconotext.serve")
 """The static files of the pages, each with its package. No other file is sent, whatever a request names."""
 
@@ -74,8 +74,6 @@ def page(template: str, settings: ServeSettings, *, here: str, title: str, **val
     sections = {"/": "Documents"}
     if settings.library is not None:
         sections["/search"] = "Search"
-    if settings.study:
-        sections["/studies"] = "Studies"
     values |= {"settings": settings, "sections": sections, "here": here, "title": title}
     return environment(*TEMPLATES).get_template(template).render(**values) + "\n"
 

@@ -17,7 +17,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from iconotext.excerpts import Chunk, Context, SlimChunk
 from iconotext.place.output import PlacedOut
 from iconotext.report.as_json import FailedOut, LinkedOut
-from iconotext.serve import alt_text, collections, pages, search, stateless, study
+from iconotext.serve import alt_text, collections, pages, search, stateless
 from iconotext.serve.answers import Problem
 
 ALWAYS = (400, 401, 403, 408, 413, 421, 422, 507)
@@ -49,7 +49,7 @@ class Route:
     address: str
     function: Callable[..., Any]
     tag: str = ""
-    option: Literal["", "--library", "--study", "--captioner"] = ""
+    option: Literal["", "--library", "--captioner"] = ""
     errors: Sequence[int] = ()
     sends: Sequence[str] = ()
     status: int = 200
@@ -98,9 +98,6 @@ PAGES = (
     Route("GET", "/collections/{collection}/answers", pages.answers),
     Route("GET", "/collections/{collection}/alt-text", alt_text.alt_text_page),
     Route("GET", "/search", search.search_page, option="--library"),
-    Route("GET", "/studies", study.all_studies, option="--study"),
-    Route("GET", "/studies/{study}", study.judge, option="--study"),
-    Route("GET", "/studies/{study}/result", study.result, option="--study"),
     Route("GET", "/static/{name}", pages.static),
     Route("GET", "/v1/events", collections.events),
 )
@@ -110,7 +107,6 @@ PAGES = (
 _COLLECTION = "/v1/collections/{collection}"
 _DOCUMENT = "/v1/documents/{document}"
 _PICTURES = search.PICTURES
-_STUDY = "/v1/studies/{study}"
 JSON, ZIP, PICTURE = ["application/json"], ["application/zip"], ["image/jpeg", "image/png"]
 _STATE = (404, 409)  # what the address names is missing, or not in the right state
 _FILE = (404, 409, 503)  # a process makes the answer
@@ -148,10 +144,6 @@ CALLS = (
     Route("POST", "/v1/search", search.search, "search", "--library", errors=_FILE),
     Route("POST", _PICTURES, search.send_example, "search", "--library", errors=[415, 503], status=201, files=True),
     Route("GET", f"{_PICTURES}/{{picture}}", search.picture, "search", "--library", errors=_FILE, sends=PICTURE),
-    Route("POST", f"{_STUDY}/next", study.following, "studies", "--study", errors=_STATE),
-    Route("POST", f"{_STUDY}/votes", study.say, "studies", "--study", errors=_STATE),
-    Route("POST", f"{_STUDY}/undo", study.take_back, "studies", "--study", errors=_STATE),
-    Route("GET", f"{_STUDY}/pairs/{{pair}}/{{side}}", study.picture, "studies", "--study", errors=_FILE, sends=PICTURE),
 )
 """Routes for programs and for the scripts of the pages."""
 

@@ -35,9 +35,6 @@ class ServeSettings(BaseModel):
     write: bool = False
     """Put accepted alternative texts into the files below the root (default: they are a download)."""
 
-    study: tuple[Path, ...] = ()
-    """A study (of `analyze study`) for people to judge, or a folder of them; may be repeated."""
-
     workers: int = Field(1, ge=1, le=64)
     """Processes that read and link documents, and as many that search the library."""
 

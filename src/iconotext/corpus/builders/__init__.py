@@ -48,4 +48,4 @@ WEB_PAGES = (
 """Builders for data sets of web pages, published as shards."""
 
 BUILDERS = OWN_FILES + WEB_PAGES
-"""All builders but those of the papers' data sets, which ``iconotext.papers.datasets`` lists."""
+"""All builders."""

@@ -89,7 +89,7 @@ def read_relation_data(corpora: Sequence[Path], splits: Sequence[str] = SPLITS) 
         names = ", ".join(map(str, corpora))
         where = "" if set(SPLITS) <= set(splits) else f" in the splits {', '.join(splits)}"
         raise CorpusError(
-            f"{names}: no document{where} has relations; `iconotext corpus build clue` makes a corpus that has"
+            f"{names}: no document{where} has relations; `iconotext papers build clue` makes a corpus that has"
         )
     relations = tuple(in_order(judged))
     answers = np.array([[labels.get(name) for name in relations] for labels in labelled], np.float32)

@@ -1,0 +1,196 @@
+"""Curves from the log of training runs: objective and AUC on the validation documents, and shares of gold links.
+
+``read_curve`` and ``write_curves`` reproduce Hessel 2019, Fig. 3 and S1. ``read_sampling`` reads what Li 2021 trust and
+do not measure: that NegTK "will have a high probability to choose those image-sentence pairs without an edge", and that
+TK chooses pairs that have one. ``iconotext.train.validate`` counts how often the links that training treats as likely,
+or as unlikely, are gold links.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from iconotext.errors import CorpusError, SettingError
+from iconotext.plain_text import percent
+from iconotext.report.tables import Grid
+from iconotext.train.log import LOG
+from iconotext_papers.charts import BLUE, ORANGE, check_figure, legend_above, write_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+EPOCH = "epoch"
+
+_ACROSS = 4  # panels side by side, as in the supplement
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Numbers from the log of a training run: one for each of the ascending epochs, NaN where there is none."""
+
+    name: str
+    epochs: tuple[int, ...]
+    values: Mapping[str, tuple[float, ...]]
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the curve as a JSON object; values that were not logged are None."""
+        values = {name: [None if math.isnan(v) else v for v in series] for name, series in self.values.items()}
+        return {"model": self.name, "epochs": list(self.epochs), **values}
+
+
+def read_curve(folder: Path) -> Curve:
+    """Read the ``objective`` of a run, minus its loss, and the ``auc`` on validation documents; see ``read_log``."""
+    log = read_log(folder, ("validation_loss", "validation_auc"))
+    objective = tuple(-loss for loss in log.values["validation_loss"])
+    return replace(log, values={"objective": objective, "auc": log.values["validation_auc"]})
+
+
+def read_log(folder: Path, columns: Sequence[str]) -> Curve:
+    """Read columns of the ``log.csv`` in the folder of a model.
+
+    If an epoch was logged twice, because the run was stopped and resumed, its last row counts.
+    """
+    path = folder / LOG if folder.is_dir() else folder
+    name = (folder if folder.is_dir() else folder.parent).resolve().name
+    rows: dict[int, list[float]] = {}
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            lines = csv.DictReader(file)
+            missing = [column for column in (EPOCH, *columns) if column not in (lines.fieldnames or ())]
+            if missing:
+                raise CorpusError(f"{path}: not a training log: the column {missing[0]} is missing")
+            for row in lines:
+                epoch, *numbers = (_number(row[column], path, lines.line_num, column) for column in (EPOCH, *columns))
+                if math.isnan(epoch):
+                    raise CorpusError(f"{path}, line {lines.line_num}, column {EPOCH}: empty")
+                rows[int(epoch)] = numbers
+    except OSError as error:
+        raise CorpusError(f"{path}: cannot be read: {error.strerror}; name folders of trained models") from error
+    except UnicodeDecodeError as error:
+        raise CorpusError(f"{path}: not a training log: it is not UTF-8 text") from error
+    if not rows:
+        raise CorpusError(f"{path}: has no epochs yet")
+    epochs = sorted(rows)
+    return Curve(name, tuple(epochs), {name: tuple(rows[e][i] for e in epochs) for i, name in enumerate(columns)})
+
+
+def objective_panel(left: Axes, curve: Curve) -> None:
+    """Draw objective and AUC, on an axis each."""
+    from matplotlib.ticker import MaxNLocator
+
+    right = left.twinx()
+    few = len(curve.epochs) <= 15
+    left.plot(
+        curve.epochs,
+        curve.values["objective"],
+        color=BLUE,
+        marker="o" if few else "",
+        markersize=3,
+        label="objective (left axis)",
+    )
+    right.plot(
+        curve.epochs,
+        [100 * value for value in curve.values["auc"]],
+        color=ORANGE,
+        linestyle="--",
+        marker="s" if few else "",
+        markersize=3,
+        label="AUC (right axis)",
+    )
+    left.set_title(curve.name, fontsize=10)
+    left.set_xlabel("epoch")
+    left.set_ylabel("objective (−loss, validation)", color=BLUE)
+    right.set_ylabel("AUC (validation, %)", color=ORANGE)
+    left.tick_params(axis="y", colors=BLUE)
+    right.tick_params(axis="y", colors=ORANGE)
+    for axes in (left, right):
+        axes.ticklabel_format(axis="y", style="plain", useOffset=False)  # no number beside the title to add to each
+    left.xaxis.set_major_locator(MaxNLocator(integer=True))
+    left.grid(axis="x", alpha=0.25)
+
+
+def write_curves(
+    curves: Sequence[Curve],
+    path: Path,
+    *,
+    panel: Callable[[Axes, Curve], None] = objective_panel,
+    force: bool = False,
+) -> None:
+    """Draw a panel for each run, and write the figure.
+
+    Args:
+        panel: ``objective_panel`` or, for what ``read_sampling`` reads, ``sampling_panel``.
+        path: ``.svg``, ``.png`` or ``.pdf``; equal curves give equal SVG files.
+    """
+    check_figure(path, force=force)
+    if not curves:
+        raise SettingError("there are no curves to draw: name at least one model folder")
+    across = min(len(curves), _ACROSS)
+    down = -(-len(curves) // across)
+
+    def draw(figure: Figure) -> None:
+        panels = figure.subplots(down, across, squeeze=False).ravel()
+        for axes, curve in zip(panels, curves, strict=False):
+            panel(axes, curve)
+        for axes in panels[len(curves) :]:
+            axes.remove()
+        legend_above(figure)
+
+    write_figure(draw, path, width=0.8 + 3.3 * across, height=0.5 + 2.5 * down, force=force)
+
+
+def _number(text: str | None, path: Path, line: int, column: str) -> float:
+    if text is None or not text.strip():
+        return math.nan
+    try:
+        return float(text)
+    except ValueError as error:
+        raise CorpusError(f"{path}, line {line}, column {column}: {text!r} is not a number") from error
+
+
+def read_sampling(folder: Path) -> Curve:
+    """The shares of gold links by epoch; see ``Sampling``."""
+    from iconotext.train.validate import Sampling
+
+    curve = read_log(folder, Sampling._fields)
+    if any(math.isnan(share) for shares in curve.values.values() for share in shares):
+        raise CorpusError(
+            f"{folder}: nothing was counted while it was trained: its training documents have no gold links, or their "
+            "pairs are drawn at random, or are the labelled ones"
+        )
+    return curve
+
+
+def sampling_grid(curves: Sequence[Curve]) -> Grid:
+    """Make a table of the first and the last epoch of each run."""
+    from iconotext.train.validate import SAMPLE, Sampling
+
+    rows = [
+        [f"{curve.name}, epoch {curve.epochs[at]}", *(percent(curve.values[name][at], 1) for name in Sampling._fields)]
+        for curve in curves
+        for at in ((0, -1) if len(curve.epochs) > 1 else (0,))
+    ]
+    note = f"Means over up to {SAMPLE} training documents with gold links, which training itself does not see."
+    columns = ["gold links among", "likely links (TK)", "unlikely links (NegTK)", "all pairs"]
+    return Grid("", columns, rows, [note])
+
+
+def sampling_panel(axes: Axes, curve: Curve) -> None:
+    """Draw the shares of gold links."""
+    from matplotlib.ticker import MaxNLocator
+
+    lines = (("likely links (TK)", BLUE, "-"), ("unlikely links (NegTK)", ORANGE, "-"), ("all pairs", "grey", ":"))
+    for (label, colour, style), shares in zip(lines, curve.values.values(), strict=True):
+        axes.plot(curve.epochs, [100 * share for share in shares], color=colour, linestyle=style, label=label)
+    axes.set_title(curve.name, fontsize=10)
+    axes.set_xlabel("epoch")
+    axes.set_ylabel("of these, gold links (%)")
+    axes.set_ylim(0, 100)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.grid(alpha=0.25)

@@ -1,0 +1,101 @@
+"""The data sets that were released with Hessel 2019, one folder each: ``docs.json``, and features of the images.
+
+Images are named by ids. With a folder of images they are found there by id; the features are copied beside the corpus,
+so that recipes with published features can be run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from iconotext.corpus.builders.find_images import FoundImages
+from iconotext.corpus.builders.run import DataSetSettings
+from iconotext.corpus.builders.web_pages import only_there
+from iconotext.corpus.formats.json_stream import source_file
+from iconotext.corpus.formats.released import DOCUMENTS_FILE
+from iconotext.corpus.store import read_records
+from iconotext.errors import OutputError, SettingError
+from iconotext.features.feature_table import ROWS_FILE, TABLE_FILE, check_copy, copy_feature_table
+from iconotext_papers.published.sizes import PUBLISHED
+
+if TYPE_CHECKING:
+    from iconotext.corpus.builders.run import Build, Values
+
+ABOUT = (
+    "a data set of the paper as released, from www.cs.cornell.edu/~jhessel/multiretrieval/multiretrieval.html: "
+    f"{DOCUMENTS_FILE}, with {TABLE_FILE} and {ROWS_FILE} beside it"
+)
+
+
+class Settings(DataSetSettings):
+    """Make a corpus out of a data set that was released with Hessel 2019: docs.json, features.npy, id2row.json.
+
+    Splits and labels are those of the release. Images are ids; with --images they are found by id, whatever the suffix.
+    The features are copied beside the corpus. They serve all corpora of that folder, so each data set has its own.
+
+    **Examples**
+
+    - `iconotext papers build multi-retrieval --source mscoco/ --output corpora/mscoco/c.jsonl --compare MSCOCO`
+    - `iconotext papers build multi-retrieval -s diy/ -o corpora/diy/c.parquet --images diy/images --only-found`
+    """
+
+    source: Path
+    """Folder with docs.json, as released."""
+
+    only_found: bool = False
+    """Leave out images whose file is not there."""
+
+    compare: Literal["MSCOCO", "Story-DII", "Story-SIS", "DII-Stress", "DIY", "RQA", "WIKI"] | None = None
+    """Show the sizes that the paper gives for this data set."""
+
+    features: bool = True
+    """Copy the features beside the corpus, if they lie beside the source."""
+
+
+def documents(build: Build, settings: Settings) -> Iterator[Values]:
+    """Documents of a released data set, in its order, with its splits and labels."""
+    if settings.only_found and settings.images is None:
+        raise SettingError("only_found=True needs images=..., the folder of the pictures")
+    source = settings.source
+    file = source if source.is_file() else source_file(source, [DOCUMENTS_FILE], ABOUT)
+    if settings.features:
+        try:
+            check_copy(file.parent, build.folder, force=build.force)
+        except OutputError as error:
+            raise OutputError(f"{error}; features=False copies none") from error
+    sources: dict[str, str] = {}
+    yield from _documents(build, settings, file, sources)
+    if settings.compare is not None:
+        build.published = PUBLISHED[settings.compare]
+    if settings.features:
+        if copy_feature_table(file.parent, build.folder, renamed=sources, force=build.force):
+            build.report.note(f"{TABLE_FILE} and {ROWS_FILE}: copied beside the corpus")
+        elif not (file.parent / TABLE_FILE).is_file():
+            build.report.note(f"no {TABLE_FILE} in {file.parent}: the corpus has no features")
+
+
+def _documents(build: Build, settings: Settings, file: Path, sources: dict[str, str]) -> Iterator[Values]:
+    """Yield the documents, and note in ``sources`` the path of each image whose file is there, by its id."""
+    pictures = None if settings.images is None else FoundImages(settings.images)
+    read = missing = 0
+    for record in build.watch(read_records(file), label="Reading"):
+        read += 1
+        row = record.row
+        if record.problems or row is None:
+            build.report.drop("document cannot be read", record.place, str(record.problems[0]))
+            continue
+        files = [None if pictures is None else pictures.named(name) for name in row.images]
+        missing += files.count(None)
+        sources |= {n: build.relative_path(path) for n, path in zip(row.images, files, strict=True) if path is not None}
+        values = row.model_dump(exclude_none=True) | {"images": [sources.get(name, name) for name in row.images]}
+        if settings.only_found:
+            values = only_there(build, values, files, {})
+            if not values["images"]:
+                build.report.drop("no picture there", row.id)
+                continue
+        yield values
+    build.report.count("documents in the source", read)
+    if pictures is not None:
+        build.report.count("images without a file", missing)
