@@ -34,7 +34,7 @@ RUNTIME = "GCC's runtime libraries, GPL-3.0 with the runtime exception, which le
 WORDS = {
     "certifi": "MPL-2.0: binds changes to its own files; used as it is",
     "docutils": "public domain and BSD; the GPL is for its mode for Emacs, which is not in the wheel",
-    "gensim": "LGPL-2.1: only with the extra papers, imported as a library, used as it is",
+    "gensim": "LGPL-2.1: only with the extra word2vec, imported as a library, used as it is",
     "matplotlib": "PSF's; FreeType inside is under its own licence (FTL) by our choice, the other is GPL-2.0",
     "numpy": f"BSD-3-Clause; its wheel carries {RUNTIME}",
     "opencv-python-headless": "Apache-2.0, only with the extra ocr; its wheel carries FFmpeg (LGPL-2.1), which "

@@ -2,9 +2,9 @@
 
 ``python scripts/records.py NAME FOLDER`` writes ``docs/results/records/NAME.json`` of the package of the papers from a
 finished folder of ``iconotext papers reproduce``, or from one of its folders for a corpus; without arguments it lists
-the rows that are not of today's recipes. A page shows a record between ``<!-- record NAME -->`` and ``<!-- end of record -->``;
-``python scripts/docs_tables.py`` fills these. ``<!-- record NAME | AUC − Ours | seeds -->`` shows the named columns
-alone.
+the rows that are not of today's recipes. A page shows a record between ``<!-- record NAME -->`` and
+``<!-- end of record -->``; ``python scripts/docs_tables.py`` fills these. ``<!-- record NAME | AUC − Ours | seeds -->``
+shows the named columns alone.
 
 A record holds the recipe of every trained row, and digests of the shipped encoders and of the corpus. Where today's
 recipe of the row, or an encoder, is another one, the row says that it was not run again since.

@@ -92,6 +92,11 @@ np.testing.assert_allclose(features.probabilities, probabilities.numpy(), rtol=1
 """
 """The network of Hessel 2019 with weights drawn at random, in the folder of timm, beside the same picture by hand."""
 
+WORD2VEC = """
+from iconotext.features.word_vectors import train_word2vec
+assert train_word2vec([[1, 2]], 3, dim=4, seed=0).any()
+"""
+
 SMALL_ROWS = "--jobs 1 --set dim=8 --set text.word_dim=6 --set training.epochs=1 --set features.image="
 
 RUNS: dict[str, list[str | list[str]]] = {
@@ -116,14 +121,6 @@ RUNS: dict[str, list[str | list[str]]] = {
     "models": ["-m iconotext link demo/article.md --model clip --to json"],
     "ocr": ["-m iconotext link demo/article.md --evidence ocr,caption --to json"],
     "pandas": [["-c", TO_PANDAS]],
-    "papers": [
-        "-m iconotext corpus stats corpus.jsonl --plot sizes.svg",
-        # "brings what all tables need": trained rows with their scores, curves, and word vectors of the texts at hand
-        f"-m iconotext reproduce 2 --corpus corpus.jsonl --only random --only dense {SMALL_ROWS}features.npy",
-        "-m iconotext analyze correlation reproduced/2/results/random.parquet reproduced/2/results/dense.parquet",
-        f"-m iconotext reproduce alikhani2021/7 --corpus pairs/pairs.jsonl --only cmca {SMALL_ROWS}pairs/features.npy",
-        ["-c", "import mwparserfromhell, zstandard"],  # wiki, and the dumps of Reddit, whose sources are large
-    ],
     "parquet": [
         "-m iconotext corpus convert corpus.jsonl corpus.parquet",
         "-m iconotext evaluate default gold.jsonl --results scores.parquet",
@@ -137,8 +134,19 @@ RUNS: dict[str, list[str | list[str]]] = {
         "-m iconotext evaluate model corpus.jsonl --split test",
     ],
     "web": [["-c", SERVES]],
+    "word2vec": [["-c", WORD2VEC]],
 }
 """What the guides say that each extra is for."""
+
+OF_PAPERS = [
+    "-m iconotext papers analyze sizes corpus.jsonl --plot sizes.svg",
+    # trained rows with their scores, curves, and word vectors of the texts at hand
+    f"-m iconotext papers reproduce 2 --corpus corpus.jsonl --only random --only dense {SMALL_ROWS}features.npy",
+    "-m iconotext papers analyze correlation reproduced/2/results/random.parquet reproduced/2/results/dense.parquet",
+    f"-m iconotext papers reproduce alikhani2021/7 --corpus pairs/pairs.jsonl --only cmca {SMALL_ROWS}pairs/features.npy",
+    ["-c", "import mwparserfromhell, zstandard"],  # wiki, and the dumps of Reddit, whose sources are large
+]
+"""What the package of the papers is for."""
 
 LARGEST = {"hub": 15e6}
 """Bytes that an extra may bring beside the core."""
@@ -273,6 +281,15 @@ def test_an_extra_brings_what_its_command_needs(extra, core, wheel, place):
         brought = sum(path.stat().st_size for path in site_packages(python).rglob("*") if path.is_file())
         assert brought < LARGEST.get(extra, 10e9)
         for command in RUNS[extra]:
+            run(python, *(command.split() if isinstance(command, str) else command), folder=place)
+
+
+def test_the_package_of_the_papers_is_installed_beside_the_program(core, wheel, place):
+    with tempfile.TemporaryDirectory(dir=place) as name:
+        python = environment(Path(name) / "venv")
+        (site_packages(python) / "core.pth").write_text(f"{site_packages(core)}\n")
+        pip_install(python, wheel, Path(__file__).parents[1] / "packages/iconotext-papers")
+        for command in OF_PAPERS:
             run(python, *(command.split() if isinstance(command, str) else command), folder=place)
 
 

@@ -96,7 +96,7 @@ def test_each_writes_a_corpus_and_a_report_beside_the_published_sizes(working_fo
     # Its settings are what a build is recognised by when it goes on: pictures of another folder are other pictures.
     settings = json.loads((working_folder / "c.report.json").read_text())["settings"]
     assert "--images" not in options or settings["images"] == "pictures"
-    assert "--force" in run(*command, status=1).stderr
+    assert "option force" in run(*command, status=1).stderr
     run(*command, "--force")
 
 

@@ -47,7 +47,7 @@ def test_the_same_command_writes_the_same_bytes_and_nothing_is_replaced(tmp_path
     assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
     assert (tmp_path / "a.report.json").read_bytes() == (tmp_path / "b.report.json").read_bytes()
     again = run(*arguments, "-o", tmp_path / "a.jsonl", "--seed", 5, status=1)
-    assert "--force" in again.stderr
+    assert "option force" in again.stderr
     (tmp_path / "a.jsonl").unlink()
     assert "a.report.json exists" in run(*arguments, "-o", tmp_path / "a.jsonl", status=1).stderr
     run(*arguments, "-o", tmp_path / "a.jsonl", "--seed", 5, "--force")
@@ -125,7 +125,7 @@ def test_clue_without_pictures_and_its_rates(tmp_path, monkeypatch):
     table = run("papers", "analyze", "sizes", output, tmp_path / "copy.jsonl").stdout
     visible = next(line for line in table.splitlines() if line.strip().startswith("Visible"))
     assert visible.split() == ["Visible", "37.5", "%", "of", "8", "37.5", "%", "of", "8", "67.4", "%"]
-    (numbers,) = json.loads(run("papers", "analyze", "sizes", output, "--json").stdout)
+    numbers, *_ = json.loads(run("papers", "analyze", "sizes", output, "--json").stdout)
     assert numbers["relations"]["Irrelevant"] == {"positive": 3, "answered": 8, "rate": 0.375}
     assert "Action" in table
     cited = cite(tmp_path, cite_row(0, answers=("", *("True",) * 6)))

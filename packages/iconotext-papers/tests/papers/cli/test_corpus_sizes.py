@@ -43,7 +43,7 @@ def test_a_figure_is_written(corpus, tmp_path):
     run(corpus, "--plot", tmp_path / "sizes.svg")
     assert "c.jsonl: 8 documents" in (tmp_path / "sizes.svg").read_text()
     again = run(corpus, "--plot", tmp_path / "sizes.svg", status=1)
-    assert "--force" in again.stderr
+    assert "option force" in again.stderr
     run(corpus, "--plot", tmp_path / "sizes.svg", "--force")
     wrong = run(tmp_path / "gone.jsonl", "--plot", tmp_path / "sizes.gif", status=1)
     assert "figures are written as" in wrong.stderr  # before anything is read

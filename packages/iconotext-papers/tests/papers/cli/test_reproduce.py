@@ -29,9 +29,9 @@ run = partial(program.run, "papers", "reproduce")
 def test_help_shows_examples():
     result = run("--help")
     said = " ".join(result.stdout.split())
-    assert "iconotext reproduce 3 --corpus rqa/" in said
+    assert "iconotext papers reproduce 3 --corpus rqa/" in said
     assert all(f"{name}: " in said for name in TABLES)
-    assert "iconotext reproduce li2021/4 --corpus dii.jsonl --from mscoco.jsonl" in said
+    assert "iconotext papers reproduce li2021/4 --corpus dii.jsonl --from mscoco.jsonl" in said
 
 
 def test_the_folder_has_the_name_of_the_table(tmp_path, monkeypatch):
@@ -114,7 +114,7 @@ def test_failed_rows_make_the_status_one(tmp_path, monkeypatch):
         (tmp_path / "table.md").write_text("the table\n")
         return Reproduction(tmp_path, [], {"rows": []}, {"dense": "out of memory"}, None)
 
-    monkeypatch.setattr(module, "papers", "reproduce", failing)
+    monkeypatch.setattr(module, "reproduce", failing)
     result = run("2", "--corpus", "c.jsonl", status=1)
     assert result.stdout == "the table\n"
     assert "iconotext: dense: out of memory" in result.stderr
@@ -160,7 +160,7 @@ def test_an_interruption_is_told(monkeypatch):
     def stopped(*arguments, **more):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "papers", "reproduce", stopped)
+    monkeypatch.setattr(module, "reproduce", stopped)
     result = run("2", "--corpus", "c.jsonl", status=130)
     assert "the same command goes on from there" in result.stderr
 
@@ -184,7 +184,7 @@ def test_a_terminal_shows_a_line_for_each_running_model(monkeypatch, capsys):
         assert not watch._progress.tasks
         raise SettingError("seen")
 
-    monkeypatch.setattr(module, "papers", "reproduce", show)
+    monkeypatch.setattr(module, "reproduce", show)
     with closing(command.Bars()) as bars, pytest.raises(SettingError, match="seen"):
         show(watch=bars, report=bars.report, notify=bars.notify)
     said = capsys.readouterr().err

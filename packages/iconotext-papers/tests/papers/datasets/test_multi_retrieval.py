@@ -15,7 +15,7 @@ from iconotext.features.feature_table import load_feature_table
 from iconotext_papers.datasets import multi_retrieval
 from tests.support import program
 
-COMMAND = ["corpus", "build", "multi-retrieval"]
+COMMAND = ["papers", "build", "multi-retrieval"]
 
 DOCS = {
     "train": [

@@ -14,8 +14,9 @@ from iconotext_papers.tables.runner import reproduce
 from papers.support.tables import SMALL, Seen
 from tests.support.training import write_pairs
 
-ROOT = Path(__file__).parents[3]
-RECORDS = sorted((ROOT / "docs/results/records").glob("*.json"))
+PACKAGE = Path(__file__).parents[3]
+ROOT = PACKAGE.parents[1]
+RECORDS = sorted(path for home in (PACKAGE, ROOT) for path in (home / "docs/results/records").glob("*.json"))
 FIELDS = ["command", "table", "dataset", "set", "corpus", "seeds", "version", "date", "encoders", "recipe", "rows"]
 
 
