@@ -1,4 +1,4 @@
-"""``corpus build captions`` and ``corpus build mscoco`` as a user types them."""
+"""``corpus build captions`` as a user types it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pytest
 from iconotext import read_corpus
 from tests.support import program
 from tests.support.captions import write_album, write_lines
-from tests.support.coco import coco
 
 run = partial(program.run, "corpus")
 
@@ -38,7 +37,7 @@ def test_build_captions(tmp_path, album):
     assert report["settings"]["pairs"] == 5
     assert report["counts"][0] == {"what": "photographs that are there and have captions", "found": 40}
     again = build(album, output, status=1)
-    assert "--force" in again.stderr
+    assert "option force" in again.stderr
     other = tmp_path / "out/d.jsonl"
     build(album, other, "--validation", "0.3", "--test", "0.3")
     assert other.read_text() == output.read_text()
@@ -93,18 +92,6 @@ def test_photographs_for_validation_may_be_the_test(tmp_path, album):
         assert ({Path(image.source).name for image in document.images} <= own) == (document.split == "test")
 
 
-def test_build_mscoco(tmp_path):
-    source = coco(tmp_path / "coco", 100)
-    command = ["build", "mscoco", "--source", source, "-o", tmp_path / "c.parquet", "--workers", 1]
-    result = run(*command)
-    assert "34 documents (30 train, 2 validation, 2 test)" in result.stderr
-    assert "8,278" in result.stderr
-    assert "all images of all annotation files are used" in result.stderr
-    run("check", tmp_path / "c.parquet")
-    result = run(*command, "--force", "--photographs", "some", status=2)
-    assert "--photographs" in result.stderr
-
-
 def test_pictures_that_are_elsewhere(tmp_path, album):
     moved = tmp_path / "other/captions.jsonl"
     moved.parent.mkdir()
@@ -115,12 +102,3 @@ def test_pictures_that_are_elsewhere(tmp_path, album):
     result = build(moved, tmp_path / "c.jsonl", "--images", moved.parent, status=1)
     assert f"is {moved.parent} their folder?" in result.stderr
     build(moved, tmp_path / "c.jsonl", "--images", tmp_path)
-
-
-def test_mscoco_without_its_folder(tmp_path):
-    source = coco(tmp_path / "coco", 30)
-    command = ["build", "mscoco", "-o", tmp_path / "c.parquet", "--workers", 1, "--source"]
-    file = next((source / "annotations").iterdir())
-    assert f"{file}: a file; name the folder that has annotations/" in run(*command, file, status=1).stderr
-    result = run(*command, source / "annotations", status=1)
-    assert f"annotations: none of 30 images is there: give --source {source} or --images" in result.stderr

@@ -35,7 +35,7 @@ def features(folder, image, value=1.0):
     (folder / "id2row.json").write_text(json.dumps({image: 0}))
 
 
-@pytest.mark.parametrize(("command", "shown"), [([], "Commands"), (["build"], "Data sets of Hessel 2019")])
+@pytest.mark.parametrize(("command", "shown"), [([], "Commands"), (["build"], "From your own files")])
 def test_without_a_command_there_is_help(command, shown):
     result = run(*command, status=2)
     assert shown in result.output

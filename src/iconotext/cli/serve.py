@@ -10,7 +10,7 @@ from iconotext.alt_text.captioner import CaptionerSettings
 from iconotext.cli.alt_text import Captioning, named_captioner
 from iconotext.cli.common import known_errors
 from iconotext.cli.options import Runtime, Threads, complete_models, option, settings_options
-from iconotext.cli.output import say, say_open
+from iconotext.cli.output import say_open
 from iconotext.extras import require
 from iconotext.serve.settings import ServeSettings
 

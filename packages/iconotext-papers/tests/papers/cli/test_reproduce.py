@@ -13,7 +13,7 @@ from rich.console import Console
 from iconotext.cli.output import fitted
 from iconotext.errors import SettingError
 from iconotext.report.tables import Bold, Grid
-from iconotext_papers.cli import reproduce as command
+from iconotext.cli.training_progress import Bars
 from iconotext_papers.published import TABLES
 from iconotext_papers.tables import runner as module
 from iconotext_papers.tables.runner import Reproduction
@@ -185,7 +185,7 @@ def test_a_terminal_shows_a_line_for_each_running_model(monkeypatch, capsys):
         raise SettingError("seen")
 
     monkeypatch.setattr(module, "reproduce", show)
-    with closing(command.Bars()) as bars, pytest.raises(SettingError, match="seen"):
+    with closing(Bars()) as bars, pytest.raises(SettingError, match="seen"):
         show(watch=bars, report=bars.report, notify=bars.notify)
     said = capsys.readouterr().err
     assert "dense: done; validation loss 0.3000, AUC 90.0" in said

@@ -18,7 +18,7 @@ from iconotext_papers.studies.results import (
     study_grids,
     study_results,
 )
-from iconotext_papers.studies.study import ANSWERS, read_study, write_study
+from iconotext_papers.studies.study import ANSWERS, Answers, Study, read_study, write_study
 from iconotext_papers.studies.study import contenders as contenders_of
 from papers.support.small_studies import all_answers, contenders
 from tests.support.pairs import pair, stand_in
@@ -44,7 +44,7 @@ def test_majority(votes, expected):
     assert majority(votes) == expected
 
 
-def judged(folder, wanted, **changes):
+def judged(folder, wanted, **changes) -> tuple[Study, list[Answers]]:
     """A study, and answers of its raters: for each pair the outcomes of its votes, seen from the first model."""
     pairs = [
         replace(each, relations=("Story",) if n % 2 else ("Story", "Meta"), **changes)
