@@ -27,7 +27,7 @@ LIMITS = {
     "lines of src": 68_700,
     "modules of src": 345,
     "lines of the package of the papers": 10_500,
-    "lines of tests": 60_500,
+    "lines of tests": 60_900,
     "modules that a document enters while it is linked": 14,
     "modules that a query enters while a library is searched": 8,
 }

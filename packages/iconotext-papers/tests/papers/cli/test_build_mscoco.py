@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from tests.support import program
 from tests.support.coco import coco
 
-run = partial(program.run, "papers")
+run = program.run
 
 
 def test_build_mscoco(tmp_path):
     source = coco(tmp_path / "coco", 100)
-    command = ["build", "mscoco", "--source", source, "-o", tmp_path / "c.parquet", "--workers", 1]
+    command = ["papers", "build", "mscoco", "--source", source, "-o", tmp_path / "c.parquet", "--workers", 1]
     result = run(*command)
     assert "34 documents (30 train, 2 validation, 2 test)" in result.stderr
     assert "8,278" in result.stderr
     assert "all images of all annotation files are used" in result.stderr
-    run("check", tmp_path / "c.parquet")
+    run("corpus", "check", tmp_path / "c.parquet")
     result = run(*command, "--force", "--photographs", "some", status=2)
     assert "--photographs" in result.stderr
 
 
 def test_mscoco_without_its_folder(tmp_path):
     source = coco(tmp_path / "coco", 30)
-    command = ["build", "mscoco", "-o", tmp_path / "c.parquet", "--workers", 1, "--source"]
+    command = ["papers", "build", "mscoco", "-o", tmp_path / "c.parquet", "--workers", 1, "--source"]
     file = next((source / "annotations").iterdir())
     assert f"{file}: a file; name the folder that has annotations/" in run(*command, file, status=1).stderr
     result = run(*command, source / "annotations", status=1)

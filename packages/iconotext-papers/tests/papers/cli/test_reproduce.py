@@ -11,9 +11,9 @@ import pytest
 from rich.console import Console
 
 from iconotext.cli.output import fitted
+from iconotext.cli.training_progress import Bars
 from iconotext.errors import SettingError
 from iconotext.report.tables import Bold, Grid
-from iconotext.cli.training_progress import Bars
 from iconotext_papers.published import TABLES
 from iconotext_papers.tables import runner as module
 from iconotext_papers.tables.runner import Reproduction
