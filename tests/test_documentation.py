@@ -214,9 +214,11 @@ def test_every_link_of_a_page_leads_somewhere():
 
 
 def test_every_decision_that_is_cited_is_there_and_is_the_one_that_the_link_leads_to():
-    there = {int(path.name[:4]): path.name for path in (ROOT / "docs/decisions").glob("0*.md")}
+    there = {int(path.name[:4]): path.name for home in HOMES for path in home.rglob("decisions/0*.md")}
     wrong = []
-    folders = [ROOT / name for name in ("docs", "src", "tests", "benchmarks", "fitting", "recipes", "scripts")]
+    folders = [
+        ROOT / name for name in ("docs", "src", "tests", "benchmarks", "fitting", "recipes", "scripts", "packages")
+    ]
     texts = [*GUIDES, *(path for folder in folders for path in folder.rglob("*.*") if path.suffix in (".py", ".toml"))]
     for path in (path for path in texts if path not in OF_EARLIER):
         text = text_of(path)
