@@ -24,7 +24,7 @@ SOURCE = Path(iconotext.__file__).parent
 TESTS = Path(__file__).parent
 PAPERS = TESTS.parent / "packages/iconotext-papers"
 LIMITS = {
-    "lines of src": 68_700,
+    "lines of src": 68_900,
     "modules of src": 345,
     "lines of the package of the papers": 10_500,
     "lines of tests": 60_900,
