@@ -45,7 +45,7 @@ __all__ = [
     "write_corpus",
 ]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __getattr__, __dir__ = lazy(
     __name__,
