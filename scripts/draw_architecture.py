@@ -21,19 +21,13 @@ WALK = ("read", "features", "encoders", "evidence", "decide", "run", "linker", "
 EVERYWHERE = ("errors", "types", "system", "plain_text", "extras")
 """What nearly everything imports: boxes without lines, below."""
 
-SHORTHANDS = {("types", "report"), ("excerpts", "report")}
-"""Methods of records that call a function of ``report``: not drawn, since they would turn the picture into a circle."""
-
 WIDTH, HEIGHT, GAP_X, GAP_Y = 190, 50, 16, 40
 
 
 def main() -> None:
     """Write the picture."""
     parts = {name: list(files) for name, files in _parts()}
-    imports = {
-        name: {part for part in _imported(files) & parts.keys() - {name} if (name, part) not in SHORTHANDS}
-        for name, files in parts.items()
-    }
+    imports = {name: _imported(files) & parts.keys() - {name} for name, files in parts.items()}
     drawn = {name: targets - set(EVERYWHERE) for name, targets in imports.items() if name not in EVERYWHERE}
     rows = _rows(drawn)
     places = {

@@ -6,7 +6,7 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -20,7 +20,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 
 LAYERS = """
 errors excerpts plain_text extras types relations system demo images similarity objectives recipe read features networks
-encoders evidence decide report run place linker check alt_text adapters corpus evaluate library mcp_server train scale
+encoders evidence decide report linked run place linker check alt_text adapters corpus evaluate library mcp_server train scale
 serve cli
 """.split()
 """A module imports only from what stands before it."""
@@ -43,19 +43,10 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def run_time_nodes(tree: ast.AST) -> Iterator[ast.AST]:
-    """Every node of a module but those that only type checkers see."""
-    if isinstance(tree, ast.If) and ast.unparse(tree.test) == "TYPE_CHECKING":
-        return
-    yield tree
-    for child in ast.iter_child_nodes(tree):
-        yield from run_time_nodes(child)
-
-
-def imported(path: Path, nodes: Callable[[ast.AST], Iterator[ast.AST]] = ast.walk) -> set[str]:
-    """Modules of ours that a module imports, inside functions too; of the package itself only the version is imported."""
+def imported(path: Path) -> set[str]:
+    """Modules of ours that a module imports, inside functions and for types too; of the package only the version is."""
     found = set()
-    for node in nodes(parsed(path)):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.ImportFrom) and node.module:
             names = {f"{node.module}.{alias.name}" for alias in node.names}
             found |= {each if each in MODULES else node.module for each in names}
@@ -69,10 +60,6 @@ def folders(path: Path) -> set[str]:
     return {name.split(".")[1] for name in imported(path)}
 
 
-SHORTHANDS = {"types": {"report"}, "excerpts": {"report"}}
-"""Their methods are shorthands for functions of ``report``, which they import when they are called."""
-
-
 def test_modules_import_only_from_above():
     wrong = []
     for path in SOURCE.rglob("*.py"):
@@ -80,7 +67,7 @@ def test_modules_import_only_from_above():
         layer = relative.parts[0].removesuffix(".py")
         if layer in ("__init__", "__main__"):
             continue
-        allowed = set(LAYERS[: LAYERS.index(layer) + 1]) | SHORTHANDS.get(layer, set())
+        allowed = set(LAYERS[: LAYERS.index(layer) + 1])
         wrong += [(str(relative), name) for name in folders(path) - allowed]
     assert wrong == []
 
@@ -107,12 +94,12 @@ def test_corpora_start_no_processes_themselves():
 
 
 def test_modules_do_not_import_each_other_in_a_circle():
-    imports = {name: imported(path, run_time_nodes) - {name} for name, path in MODULES.items()}
-    for name, parts in SHORTHANDS.items():
-        imports[f"iconotext.{name}"] -= {each for each in MODULES if each.split(".")[1:2] == [*parts]}
-    while done := {name for name, needed in imports.items() if not needed & imports.keys()}:
+    imports = {name: imported(path) - {name} for name, path in MODULES.items()}
+    while (used := set().union(*imports.values())) and (
+        done := {name for name, needed in imports.items() if not needed & imports.keys() or name not in used}
+    ):
         imports = {name: needed for name, needed in imports.items() if name not in done}
-    assert imports == {}  # circles, and what leads into one
+    assert imports == {}  # circles, and what lies between two
 
 
 @pytest.mark.slow

@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from iconotext.corpus.store import read_corpus, write_corpus
     from iconotext.encoders.load import load_encoder
     from iconotext.errors import IconotextError
+    from iconotext.linked import LinkedDocument
     from iconotext.linker import Linker, LinkSettings
     from iconotext.read import ReadSettings
     from iconotext.report.as_parquet import to_pandas
     from iconotext.report.outputs import save
-    from iconotext.types import Document, Image, Link, LinkedDocument, Sentence
+    from iconotext.types import Document, Image, Link, Sentence
 
 __all__ = [
     "Document",
@@ -55,7 +56,7 @@ __getattr__, __dir__ = lazy(
         "Image": "iconotext.types",
         "Link": "iconotext.types",
         "LinkSettings": "iconotext.linker",
-        "LinkedDocument": "iconotext.types",
+        "LinkedDocument": "iconotext.linked",
         "Linker": "iconotext.linker",
         "ReadSettings": "iconotext.read.settings",
         "Sentence": "iconotext.types",

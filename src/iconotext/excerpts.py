@@ -1,4 +1,4 @@
-"""Excerpts of a linked document, for retrieval and captioning: a context for each image, and chunks with images."""
+"""Excerpts of a linked document, for retrieval and captioning: quoted sentences, and chunks with images."""
 
 from __future__ import annotations
 
@@ -61,51 +61,6 @@ class Excerpt(Quote):
     confidence: float | None
     score: float
     relations: Mapping[str, float] | None
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """The context of an image: the sentences of a document about it.
-
-    Attributes:
-        document: Id of the document.
-        image: Index of the image.
-        source: Its address, as the document writes it.
-        file: Its file; None if it was inside the document, or could not be loaded.
-        page: Its page in a PDF.
-        headings: The headings above the most likely sentence, highest first.
-        caption: Its caption.
-        alt: Its alternative text.
-        words_in_picture: The text in the image; None if it was not read.
-        problem: Why it was not linked.
-        by: How the sentences were chosen: ``links``; ``score``, if no sentence is likely enough to be linked;
-            ``place``, the nearest ones, if nothing else is known; ``nothing`` if there are none.
-        confidence: Of its best link.
-        relation: The relation of its best link, if one stands out; see ``report.relations``.
-        sentences: Whole sentences, in reading order.
-        text: Their texts; a line for each stretch of consecutive sentences.
-    """
-
-    document: str
-    image: int
-    source: str
-    file: str | None = field(repr=False)
-    page: int | None
-    headings: tuple[str, ...]
-    caption: str | None
-    alt: str | None
-    words_in_picture: str | None
-    problem: str | None
-    by: str
-    confidence: float | None
-    relation: str | None
-    sentences: tuple[Excerpt, ...]
-    text: str
-
-    def _repr_html_(self) -> str:
-        from iconotext.report.context import context_card  # which is made of the types of this module
-
-        return context_card(self)
 
 
 Cut = Literal["start", "end", "both"]

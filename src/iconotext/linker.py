@@ -14,9 +14,10 @@ from iconotext.decide.settings import LinkSettings
 from iconotext.errors import IconotextError, SettingError
 from iconotext.evidence.kinds import chosen_evidence
 from iconotext.extras import require
+from iconotext.linked import LinkedDocument
 from iconotext.read import Failure, as_document, as_document_or_failure
 from iconotext.system.spool import Spool
-from iconotext.types import Document, LinkedDocument
+from iconotext.types import Document
 
 if TYPE_CHECKING:
     import numpy as np

@@ -25,6 +25,7 @@ from iconotext.features.model_folder import SHIPPED
 from iconotext.library.pictures import pictures_for
 from iconotext.library.search import Query, Searcher
 from iconotext.library.settings import is_library, read_settings
+from iconotext.linked import LinkedDocument
 from iconotext.linker import Linker
 from iconotext.place.output import placed
 from iconotext.place.pictures import Given
@@ -37,7 +38,6 @@ from iconotext.report.as_excerpts import row
 from iconotext.report.as_json import plain_number
 from iconotext.report.flow import links_by_image
 from iconotext.report.relations import shown_relations
-from iconotext.types import LinkedDocument
 
 try:
     from mcp.server import MCPServer

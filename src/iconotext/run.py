@@ -37,6 +37,7 @@ from iconotext.evidence.gather import (
 from iconotext.evidence.habit import Habit, Judged, PlaceEvidence, collection_of, infer_habit, judged_evidence
 from iconotext.evidence.language import is_foreign
 from iconotext.features.cached_backbones import encoded_once
+from iconotext.linked import LinkedDocument
 from iconotext.read import Failure
 from iconotext.system.threads import in_threads
 from iconotext.types import Document
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     from iconotext.encoders.encoder import EncodedDocument, Encoder
     from iconotext.encoders.relation_model import RelationModel
     from iconotext.features.ocr import LineReader
-    from iconotext.types import LinkedDocument
 
     Linked = tuple[LinkedDocument, EncodedDocument | None]
 
@@ -175,7 +175,7 @@ class LinkingRun:
         fixed = Habit(name=settings.habit) if settings.habit is not None else None
         used = [fixed or habits.get(collection_of(e.document)) or Habit() for e in evidence]
         linked = [
-            replace(
+            LinkedDocument.of(
                 choose_links(item.document, weighed, settings, model=self.encoder.name),
                 notes=(item.note,) if item.note else (),
                 habit=habit.summary if "layout" in settings.evidence else None,

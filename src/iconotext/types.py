@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
-from iconotext.excerpts import CONTEXT_WORDS, Chunk, ChunkOptions, Context
 from iconotext.plain_text import counted
 
 if TYPE_CHECKING:
@@ -236,7 +235,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LinkedDocument:
-    """A document with the links found in it.
+    """A document with the links found in it; ``iconotext.linked`` adds what users make of it.
 
     Attributes:
         document: The document that was linked; images that could not be decoded now have a ``problem``.
@@ -262,29 +261,8 @@ class LinkedDocument:
         links, images = counted(len(self.links), "link"), counted(len(self.document.images), "image")
         return f"LinkedDocument({self.document.id!r}, {links}, {images}, {self.model!r})"
 
-    # The methods import their functions when they are called, because these are made of the types of this module.
 
-    def _repr_html_(self) -> str:
-        from iconotext.report.reading_page import notebook_frame
-
-        return notebook_frame(self)
-
-    def context(self, image: int | Image, words: int = CONTEXT_WORDS) -> Context:
-        """Make the context of one image: the sentences about it, of at most ``words`` words; see ``report.context``."""
-        from iconotext.report.context import context
-
-        return context(self, image, words)
-
-    def chunks(self, words: int | None = None, **options: Unpack[ChunkOptions]) -> list[Chunk]:
-        """Divide the document into chunks with their images, of at most so many words (300) or tokens.
-
-        Args:
-            options: ``tokens`` instead of words, and the ``tokenizer`` that counts them; ``once``, each image in its
-                best chunk only. See ``report.chunks``.
-        """
-        from iconotext.report.chunks import chunks
-
-        return chunks(self, words, **options)
+Linked = TypeVar("Linked", bound=LinkedDocument)
 
 
 def _parts(

@@ -15,8 +15,9 @@ from PIL import Image as Pillow
 from pydantic import AnyUrl
 
 from iconotext.errors import DocumentError, MissingPackageError
+from iconotext.linked import LinkedDocument
 from iconotext.linker import Linker
-from iconotext.types import Link, LinkedDocument
+from iconotext.types import Link
 from tests.support.linked import photograph
 
 pytest.importorskip("docling_core", reason="docling-core is not installed")

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from iconotext.decide.choose import with_relations
-from iconotext.types import Document, Image, Link, LinkedDocument, Sentence
+from iconotext.linked import LinkedDocument
+from iconotext.types import Document, Image, Link, Sentence
 
 
 class Fixed:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from iconotext.evidence.caption import Reading
+from iconotext.evidence.caption import EvidenceInput, Reading
 from iconotext.evidence.context import LEAST, context_evidence
-from iconotext.evidence.kinds import EvidenceInput
 from iconotext.types import Document, Image, LinkedSentence, Sentence
 from tests.support.linking import encode
 

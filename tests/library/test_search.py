@@ -60,8 +60,8 @@ def test_a_picture_counts_as_in_the_folder_of_the_document_that_shows_it_and_tha
         (tmp_path / "docs" / name / "a.md").write_text(f"![{name}](../img/a.png)\n\nText {name}.\n")
 
     def link(file, folder, asked):
+        from iconotext.linked import LinkedDocument
         from iconotext.read import ReadSettings, read
-        from iconotext.types import LinkedDocument
 
         document = read(file, ReadSettings(root=tmp_path / "docs"))
         yield LinkedDocument(document, (), np.zeros((len(document.sentences), 1), np.float32), "")

@@ -12,6 +12,7 @@ import pytest
 from iconotext import Document, Image, Linker, LinkSettings, ReadSettings, Sentence, read
 from iconotext.errors import DocumentError, OutputError, SettingError
 from iconotext.excerpts import Chunk
+from iconotext.linked import LinkedDocument
 from iconotext.place.output import markdown, placed, save
 from iconotext.place.parallel import PARALLEL, UNLIKE, aligned
 from iconotext.place.pictures import chunk_images, from_elsewhere, pictures_of
@@ -20,7 +21,7 @@ from iconotext.place.text import joined, text_document
 from iconotext.report.as_excerpts import row
 from iconotext.report.as_json import json_object
 from iconotext.report.context import contexts
-from iconotext.types import Link, LinkedDocument, LinkedSentence
+from iconotext.types import Link, LinkedSentence
 
 ORIGINAL = """# The city
 

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from PIL import Image as Pillow
 
 from iconotext.errors import OutputError
-from iconotext.excerpts import Chunk, Context
+from iconotext.excerpts import Chunk
 from iconotext.report.as_excerpts import TABLE, row, write_dataset
 from iconotext.report.chunks import chunks
-from iconotext.report.context import contexts
+from iconotext.report.context import Context, contexts
 from iconotext.types import Image, Sentence
 from tests.support.linked import link, linked_documents, make_linked, photograph
 

@@ -14,12 +14,13 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 
 from iconotext.errors import FeatureError, OutputError, SettingError
 from iconotext.excerpts import Chunk, SlimChunk
+from iconotext.linked import LinkedDocument
 from iconotext.plain_text import encodable, json_list
 from iconotext.report.as_excerpts import row, write_excerpts
 from iconotext.report.chunks import chunks
 from iconotext.report.flow import count_words, document_text
 from iconotext.report.length import tokens_ruler
-from iconotext.types import Image, LinkedDocument, Sentence
+from iconotext.types import Image, Sentence
 from tests.support.linked import link, linked_documents, make_linked
 
 

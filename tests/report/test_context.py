@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from lxml import html
 
 from iconotext.errors import SettingError
+from iconotext.linked import LinkedDocument
 from iconotext.report.context import context, contexts
 from iconotext.report.flow import count_words, document_text
-from iconotext.types import Image, Link, LinkedDocument, Sentence, TextLine
+from iconotext.types import Image, Link, Sentence, TextLine
 from tests.support.linked import HOSTILE, link, linked_documents, make_linked
 
 TEXTS = [

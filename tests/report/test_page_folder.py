@@ -11,6 +11,7 @@ from lxml import html
 
 from iconotext import save
 from iconotext.errors import DocumentError, OutputError
+from iconotext.linked import LinkedDocument
 from iconotext.read import Failure
 from iconotext.report.page import is_untouched
 from iconotext.report.page_folder import (
@@ -25,7 +26,7 @@ from iconotext.report.page_folder import (
     page_name,
 )
 from iconotext.report.terminal import count
-from iconotext.types import Document, LinkedDocument
+from iconotext.types import Document
 from tests.support.linked import photograph
 
 

@@ -18,8 +18,9 @@ from iconotext.library.commit import Report
 from iconotext.library.items import Item
 from iconotext.library.store import open_library
 from iconotext.library.update import add_paths
+from iconotext.linked import LinkedDocument
 from iconotext.read import Failure, ReadSettings, read
-from iconotext.types import Document, Link, LinkedDocument
+from iconotext.types import Document, Link
 from tests.support.encoders import MadeUpEncoder
 
 WORDS = {"red": (1, 0, 0), "green": (0, 1, 0), "blue": (0, 0, 1), "yellow": (1, 1, 0), "white": (1, 1, 1)}

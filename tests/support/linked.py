@@ -10,7 +10,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from iconotext.evidence.words import word_spans
-from iconotext.types import Document, Explanation, Image, Link, LinkedDocument, Sentence
+from iconotext.linked import LinkedDocument
+from iconotext.types import Document, Explanation, Image, Link, Sentence
 from tests.support.images import noise
 
 MakeLinked = Callable[..., LinkedDocument]

@@ -7,8 +7,9 @@ from typing import Any, Unpack
 from uuid import NAMESPACE_URL, uuid5
 
 from iconotext.excerpts import ChunkOptions
+from iconotext.linked import LinkedDocument
 from iconotext.report.as_excerpts import row
-from iconotext.types import Document, LinkedDocument
+from iconotext.types import Document
 
 
 def stable_id(document: Document, part: str) -> str:

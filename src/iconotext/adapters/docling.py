@@ -19,6 +19,7 @@ from pydantic import AnyUrl
 from iconotext.errors import DocumentError, ImageError
 from iconotext.extras import require
 from iconotext.images import decode
+from iconotext.linked import LinkedDocument
 from iconotext.linker import Linker
 from iconotext.read import ReadSettings
 from iconotext.read.address import Addresses
@@ -26,7 +27,7 @@ from iconotext.read.assemble import assemble
 from iconotext.read.blocks import Block, Flow, FlowImage
 from iconotext.report.as_json import plain_number
 from iconotext.report.flow import links_by_image
-from iconotext.types import Document, Kind, LinkedDocument
+from iconotext.types import Document, Kind
 
 try:
     from docling_core.types.doc import (

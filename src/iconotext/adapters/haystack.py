@@ -13,12 +13,12 @@ from iconotext.adapters import described_chunks
 from iconotext.errors import DocumentError
 from iconotext.excerpts import SHIPPED_TOKENIZER, ChunkOptions, SlimChunk
 from iconotext.extras import require
+from iconotext.linked import LinkedDocument
 from iconotext.linker import Linker
 from iconotext.place.output import placed
 from iconotext.place.pictures import of_row
 from iconotext.place.settings import MIN_CONFIDENCE, PlaceSettings
 from iconotext.read import Failure, ReadSettings, read_all
-from iconotext.types import LinkedDocument
 
 try:
     from haystack import Document, component

@@ -11,10 +11,10 @@ from typing import Unpack
 from iconotext.adapters import described_chunks
 from iconotext.excerpts import ChunkOptions
 from iconotext.extras import require
+from iconotext.linked import LinkedDocument
 from iconotext.linker import Linker
 from iconotext.read import Failure, ReadSettings, find_documents, read_files
 from iconotext.read.find import no_documents
-from iconotext.types import LinkedDocument
 
 try:
     from langchain_core.document_loaders import BaseLoader

@@ -15,11 +15,12 @@ from iconotext.adapters import stable_id
 from iconotext.errors import DocumentError
 from iconotext.excerpts import CONTEXT_WORDS, SHIPPED_TOKENIZER, Chunk, ChunkImage, ChunkOptions
 from iconotext.extras import require
+from iconotext.linked import LinkedDocument
 from iconotext.linker import Linker
 from iconotext.place.settings import PlaceSettings
 from iconotext.plain_text import json_text
 from iconotext.system.strict_json import parse_json
-from iconotext.types import Image, LinkedDocument, LinkedSentence
+from iconotext.types import Image, LinkedSentence
 
 try:
     from llama_index.core.base.response.schema import Response

@@ -9,8 +9,9 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from iconotext.excerpts import CONTEXT_WORDS, Context
+from iconotext.excerpts import CONTEXT_WORDS
 from iconotext.plain_text import json_text
+from iconotext.report.context import Context
 from iconotext.types import LinkedDocument
 
 WISHED = 200

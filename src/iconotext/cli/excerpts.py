@@ -15,11 +15,12 @@ from iconotext.cli.options import LINKING, Download, Force, Json, Model, Quiet, 
 from iconotext.cli.output import complain, print_table, say
 from iconotext.decide.settings import OF_CONTEXTS
 from iconotext.errors import SettingError
-from iconotext.excerpts import CONTEXT_WORDS, Chunk, ChunkImage, Context, SlimChunk
+from iconotext.excerpts import CONTEXT_WORDS, Chunk, ChunkImage, SlimChunk
 from iconotext.extras import require
 from iconotext.linker import LinkSettings
 from iconotext.plain_text import counted, json_text, percent, readable, shortened
 from iconotext.report.chunk_settings import ChunkSettings
+from iconotext.report.context import Context
 from iconotext.types import Document, LinkedDocument
 
 if TYPE_CHECKING:

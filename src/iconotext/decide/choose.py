@@ -11,7 +11,7 @@ import numpy as np
 from iconotext.decide.combine import ADDED, Combination
 from iconotext.decide.settings import MIN_CONFIDENCE
 from iconotext.similarity.matching import best_matching
-from iconotext.types import Document, Link, LinkedDocument
+from iconotext.types import Document, Link, Linked, LinkedDocument
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -163,8 +163,8 @@ LANGUAGE = "en"
 
 
 def with_relations(
-    documents: Sequence[tuple[LinkedDocument, Mapping[int, NDArray[np.float32]]]], model: RelationModel
-) -> list[LinkedDocument]:
+    documents: Sequence[tuple[Linked, Mapping[int, NDArray[np.float32]]]], model: RelationModel
+) -> list[Linked]:
     """Add the probability of every relation that the model knows to each link of English documents.
 
     ``documents`` holds each document's links, and image number to (P,) pooled features from the model's image backbone;
@@ -190,7 +190,7 @@ def with_relations(
                 logits[row] += offsets[picture_row[number, link.image]]
     probabilities = iter((1 / (1 + np.exp(-logits.astype(np.float64)))).tolist())
 
-    def related(linked: LinkedDocument) -> LinkedDocument:
+    def related(linked: Linked) -> Linked:
         by_link = (dict(zip(model.relations, next(probabilities), strict=True)) for _ in linked.links)
         links = (replace(link, relations=values) for link, values in zip(linked.links, by_link, strict=True))
         return replace(linked, links=tuple(links))

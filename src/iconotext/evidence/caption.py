@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from iconotext.evidence.cells import Cells, Features, Ints
-    from iconotext.evidence.kinds import EvidenceInput
     from iconotext.types import Document, FloatMatrix, Image
 
 _HEAD = 5  # words of a caption that mostly name what it shows
@@ -378,6 +377,18 @@ class Reading(NamedTuple):
     encode: Encode
     sentences: FloatMatrix | None = None
     matcher: Matcher | None = None
+
+
+class EvidenceInput(NamedTuple):
+    """The input from which the evidence about one document is computed, besides the document.
+
+    Attributes:
+        reading: The vectors of its texts.
+        similarity: (S, V) cosines of an encoder; None without picture evidence.
+    """
+
+    reading: Reading
+    similarity: FloatMatrix | None = None
 
 
 def caption_evidence(documents: Sequence[Document], inputs: Sequence[EvidenceInput]) -> list[Features]:

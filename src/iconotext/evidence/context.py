@@ -27,8 +27,8 @@ from iconotext.types import Document, Image, LinkedSentence
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from iconotext.evidence.caption import EvidenceInput
     from iconotext.evidence.cells import Features
-    from iconotext.evidence.kinds import EvidenceInput
     from iconotext.types import FloatMatrix
 
 LEAST = 0.02

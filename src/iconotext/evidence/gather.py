@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from iconotext.errors import ShapeError
-from iconotext.evidence.caption import Reading, caption_evidence
+from iconotext.evidence.caption import EvidenceInput, Reading, caption_evidence
 from iconotext.evidence.cells import Columns
-from iconotext.evidence.kinds import EVIDENCE, EvidenceInput, chosen_evidence
+from iconotext.evidence.kinds import EVIDENCE, chosen_evidence
 from iconotext.evidence.language import is_foreign, language_note, no_meaning
 from iconotext.evidence.reference import reference_evidence
 from iconotext.types import Document, Evidence

@@ -8,28 +8,16 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from iconotext.errors import SettingError
 from iconotext.extras import EXTRAS
 from iconotext.system.plugins import plugins
 
 if TYPE_CHECKING:
-    from iconotext.evidence.caption import Reading
+    from iconotext.evidence.caption import EvidenceInput
     from iconotext.evidence.cells import Features
     from iconotext.types import Document, Evidence, FloatMatrix
-
-
-class EvidenceInput(NamedTuple):
-    """The input from which the evidence about one document is computed, besides the document.
-
-    Attributes:
-        reading: The vectors of its texts.
-        similarity: (S, V) cosines of an encoder; None without picture evidence.
-    """
-
-    reading: Reading
-    similarity: FloatMatrix | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ import numpy as np
 
 from iconotext.evidence.words import Span, without, word_spans
 from iconotext.features.regions import GRID, grid_boxes
-from iconotext.types import Explanation, Link, LinkedDocument
+from iconotext.types import Explanation, Link, Linked
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,7 +55,7 @@ class Coverable:
     vectors: Callable[[NDArray[np.bool_]], FloatMatrix]
 
 
-def explained(linked: LinkedDocument, encoded: EncodedDocument) -> LinkedDocument:
+def explained(linked: Linked, encoded: EncodedDocument) -> Linked:
     """Add an explanation to each link; links whose image was not encoded get none."""
     vectors = dict(zip(encoded.image_features.numbers, encoded.images(), strict=True))
     explainable = [link for link in linked.links if link.image in vectors]

@@ -10,8 +10,8 @@ from iconotext.evidence.cells import Cells, features_of_chosen
 from iconotext.types import Document, Image
 
 if TYPE_CHECKING:
+    from iconotext.evidence.caption import EvidenceInput
     from iconotext.evidence.cells import Features
-    from iconotext.evidence.kinds import EvidenceInput
     from iconotext.types import FloatMatrix
 
 USED = frozenset(f"ocr.{name}" for name in ("cos", "own", "share"))

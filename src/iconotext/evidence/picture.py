@@ -12,8 +12,8 @@ from iconotext.evidence.cells import features_of_chosen
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from iconotext.evidence.caption import EvidenceInput
     from iconotext.evidence.cells import Cells, Features
-    from iconotext.evidence.kinds import EvidenceInput
     from iconotext.types import Document, FloatMatrix
 
 _FLAT = 1e-6  # a smaller spread is float32 noise and counts as 0

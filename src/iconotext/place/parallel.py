@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from iconotext import types
 from iconotext.images import is_harmless
+from iconotext.linked import LinkedDocument
 from iconotext.place.pictures import from_elsewhere
 from iconotext.place.text import joined
-from iconotext.types import Document, Image, Link, LinkedDocument
+from iconotext.types import Document, Image, Link
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -102,7 +104,7 @@ def _cost(length: float, lengths: NDArray[np.float64], ratio: float) -> NDArray[
     return np.asarray(np.interp(deviation, _DEVIATIONS, _COSTS), np.float64)
 
 
-def in_parallel(text: Document, sources: Iterable[LinkedDocument]) -> LinkedDocument:
+def in_parallel(text: Document, sources: Iterable[types.LinkedDocument]) -> LinkedDocument:
     """Link the pictures of documents with the sentences of a text that stand for those that their documents link.
 
     Args:
@@ -133,7 +135,7 @@ def in_parallel(text: Document, sources: Iterable[LinkedDocument]) -> LinkedDocu
     return LinkedDocument(document, tuple(links), similarity.astype(np.float32), "")
 
 
-def _taken_over(linked: LinkedDocument, text: Document, alignment: Alignment) -> NDArray[np.float64]:
+def _taken_over(linked: types.LinkedDocument, text: Document, alignment: Alignment) -> NDArray[np.float64]:
     """The (S, V) probabilities that sentences of the text belong to the images, from those of the document."""
     probability = np.zeros(linked.similarity.shape)
     if any(link.score == link.confidence for link in linked.links):  # else they are cosines

@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from iconotext.errors import DocumentError, IconotextError, ImageError, SettingError
-from iconotext.excerpts import Chunk, ChunkImage, Context, Excerpt, SlimChunk, SlimImage
+from iconotext.excerpts import Chunk, ChunkImage, Excerpt, SlimChunk, SlimImage
 from iconotext.images import is_harmless
 from iconotext.images.file import IMAGE_FORMATS
 from iconotext.read import Failure, find_documents, read_all, read_files
@@ -25,6 +25,7 @@ from iconotext.read.format import formats_in_words, suffix_format
 from iconotext.read.sentences import split_sentences
 from iconotext.read.settings import ReadSettings
 from iconotext.report.as_json import ImageOut, LinkedOut
+from iconotext.report.context import Context
 from iconotext.system.strict_json import parse_json
 from iconotext.types import Document, Image, Link, LinkedDocument, LinkedSentence, Sentence, TextLine
 

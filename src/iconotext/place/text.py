@@ -20,7 +20,7 @@ from iconotext.read.format import suffix_format
 from iconotext.read.sentences import ENOUGH, detect_language
 from iconotext.read.settings import ReadSettings
 from iconotext.report.source_offsets import MARKDOWN
-from iconotext.types import Document, Image, LinkedDocument
+from iconotext.types import Document, Image, Linked
 
 TEXT = "text"
 """Id of a text that is no file."""
@@ -68,7 +68,7 @@ def joined(text: Document, images: Iterable[Image]) -> Document:
     return replace(text, images=inspect([*existing, *new])[len(existing) :], links=None)
 
 
-def with_language_note(linked: LinkedDocument) -> LinkedDocument:
+def with_language_note(linked: Linked) -> Linked:
     """Replace the notes by one if the sentences that come with the pictures are in another language than the text.
 
     Args:
@@ -90,7 +90,7 @@ def with_language_note(linked: LinkedDocument) -> LinkedDocument:
     return replace(linked, notes=(note,))
 
 
-def chosen(linked: LinkedDocument, settings: PlaceSettings) -> LinkedDocument:
+def chosen(linked: Linked, settings: PlaceSettings) -> Linked:
     """Drop links that are not probable enough, and pictures beyond the limit of the text.
 
     Args:

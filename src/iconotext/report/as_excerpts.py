@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from iconotext.errors import ImageError, OutputError
-from iconotext.excerpts import Chunk, ChunkImage, Context, Excerpt, SlimChunk, SlimImage
+from iconotext.excerpts import Chunk, ChunkImage, Excerpt, SlimChunk, SlimImage
 from iconotext.extras import require
 from iconotext.images import decode
 from iconotext.images.file import image_decoder
 from iconotext.plain_text import counted, encodable, json_list, json_text
 from iconotext.report.as_json import plain_number
+from iconotext.report.context import Context
 from iconotext.system.files import open_atomic, write_text
 from iconotext.types import Document, Image
 

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from iconotext.evidence.kinds import evidence_names
-from iconotext.excerpts import Chunk, Context
+from iconotext.excerpts import Chunk
 from iconotext.extras import require
 from iconotext.plain_text import encodable
 from iconotext.report.as_excerpts import NUMBERS, row
+from iconotext.report.context import Context
 from iconotext.report.flow import links_by_image
 from iconotext.system.files import open_atomic
 from iconotext.types import Explanation, LinkedDocument

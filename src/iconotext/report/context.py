@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from html import escape
 from itertools import pairwise
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from iconotext.errors import SettingError
-from iconotext.excerpts import CONTEXT_WORDS, Context, Excerpt
+from iconotext.excerpts import CONTEXT_WORDS, Excerpt
 from iconotext.plain_text import percent, readable
 from iconotext.report.embedded import embed
 from iconotext.report.flow import count_words, document_text, heading_paths, links_by_image, space_after
@@ -25,6 +26,49 @@ than this factor. At 120 words this removes 5 % of the words and no citing sente
 MAX_ODDS = 9.0
 """Upper limit for the best sentence's odds: "Figure 3" has odds of thousands, and would exclude the paragraph that
 explains the picture."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The context of an image: the sentences of a document about it.
+
+    Attributes:
+        document: Id of the document.
+        image: Index of the image.
+        source: Its address, as the document writes it.
+        file: Its file; None if it was inside the document, or could not be loaded.
+        page: Its page in a PDF.
+        headings: The headings above the most likely sentence, highest first.
+        caption: Its caption.
+        alt: Its alternative text.
+        words_in_picture: The text in the image; None if it was not read.
+        problem: Why it was not linked.
+        by: How the sentences were chosen: ``links``; ``score``, if no sentence is likely enough to be linked;
+            ``place``, the nearest ones, if nothing else is known; ``nothing`` if there are none.
+        confidence: Of its best link.
+        relation: The relation of its best link, if one stands out; see ``report.relations``.
+        sentences: Whole sentences, in reading order.
+        text: Their texts; a line for each stretch of consecutive sentences.
+    """
+
+    document: str
+    image: int
+    source: str
+    file: str | None = field(repr=False)
+    page: int | None
+    headings: tuple[str, ...]
+    caption: str | None
+    alt: str | None
+    words_in_picture: str | None
+    problem: str | None
+    by: str
+    confidence: float | None
+    relation: str | None
+    sentences: tuple[Excerpt, ...]
+    text: str
+
+    def _repr_html_(self) -> str:
+        return context_card(self)
 
 
 class Excerpts:

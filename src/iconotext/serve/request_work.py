@@ -17,7 +17,7 @@ from typing import NamedTuple
 from iconotext.check.rules import CheckSettings
 from iconotext.decide.settings import LinkSettings
 from iconotext.errors import DocumentError
-from iconotext.excerpts import Chunk, Context, SlimChunk
+from iconotext.excerpts import Chunk, SlimChunk
 from iconotext.linker import Linker
 from iconotext.place.pictures import ROWS
 from iconotext.place.settings import PlaceSettings
@@ -25,6 +25,7 @@ from iconotext.plain_text import json_text
 from iconotext.read import Failure, ReadSettings, find_documents, read_files
 from iconotext.read.format import formats_in_words
 from iconotext.report.chunk_settings import ChunkSettings
+from iconotext.report.context import Context
 from iconotext.serve.sources import for_clients, without_hint
 from iconotext.serve.uploads import place_of
 from iconotext.serve.work import linker

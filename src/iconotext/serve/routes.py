@@ -14,9 +14,10 @@ from typing import Any, Literal
 from fastapi import FastAPI
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 
-from iconotext.excerpts import Chunk, Context, SlimChunk
+from iconotext.excerpts import Chunk, SlimChunk
 from iconotext.place.output import PlacedOut
 from iconotext.report.as_json import FailedOut, LinkedOut
+from iconotext.report.context import Context
 from iconotext.serve import alt_text, collections, pages, search, stateless
 from iconotext.serve.answers import Problem
 
