@@ -106,7 +106,7 @@ def test_the_commands_say_it_in_one_line(tmp_path):
 
 OWN = {
     "system/strict_json.py",
-    "corpus/builders/run.py",  # what was dumped in the same expression
+    "corpus/builders/report.py",  # what was dumped in the same expression
     *("evidence/habit.py", "decide/measured.py", "decide/combine.py"),  # tables in the package
     "features/cached_backbones.py",  # the cache, which checks each value's digest
 }

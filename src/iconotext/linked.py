@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 
 class LinkedDocument(types.LinkedDocument):
-    """A document with the links found in it; its attributes are those of ``types.LinkedDocument``."""
+    """A document with the links found in it.
+
+    Its attributes are those of ``types.LinkedDocument``.
+    """
 
     __slots__ = ()
 

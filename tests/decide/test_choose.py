@@ -26,8 +26,7 @@ from iconotext.evidence.caption import Reading
 from iconotext.evidence.gather import DocumentEvidence
 from iconotext.evidence.kinds import EVIDENCE
 from iconotext.evidence.reference import DIRECTED, EXPLICIT, VAGUE
-from iconotext.linked import LinkedDocument
-from iconotext.types import Image, LinkedSentence, TextLine
+from iconotext.types import Image, LinkedDocument, LinkedSentence, TextLine
 from tests.support.linking import BLOCKS, READING, TEXTS, document, documents, encode, workshop
 
 SELECTIONS = get_args(Selection)

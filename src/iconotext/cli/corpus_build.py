@@ -16,7 +16,7 @@ from iconotext.report.tables import Grid
 
 if TYPE_CHECKING:
     from iconotext.corpus.builders import Builder
-    from iconotext.corpus.builders.run import BuildReport
+    from iconotext.corpus.builders.report import BuildReport
 
 RULES = 12
 """Number of rules for dropped items that are shown; the report has all."""
@@ -47,7 +47,7 @@ def builder_command(builder: Builder) -> Callable[..., None]:
 
 def show(report: BuildReport, output: Path) -> None:
     """Print counts beside the published ones, dropped items, and the corpus, on stderr."""
-    from iconotext.corpus.builders.run import dropped_path, report_path
+    from iconotext.corpus.builders.report import dropped_path, report_path
 
     if any(count.published is not None for count in report.counts):
         rows = [

@@ -8,7 +8,9 @@ from iconotext.system.lazy import lazy
 
 if TYPE_CHECKING:
     from iconotext.corpus.builders import Builder
-    from iconotext.corpus.builders.run import BuilderSettings, BuildReport, build_corpus
+    from iconotext.corpus.builders.report import BuildReport
+    from iconotext.corpus.builders.run import build_corpus
+    from iconotext.corpus.builders.settings import BuilderSettings
     from iconotext.corpus.check import CheckedCorpus, check_corpus
     from iconotext.corpus.convert import Converted, WrittenShards, convert_corpus, linked_corpus, write_shards
     from iconotext.corpus.split import Shares, assign_splits
@@ -40,9 +42,9 @@ __all__ = [
 __getattr__, __dir__ = lazy(
     __name__,
     {
-        "BuildReport": "iconotext.corpus.builders.run",
+        "BuildReport": "iconotext.corpus.builders.report",
         "Builder": "iconotext.corpus.builders",
-        "BuilderSettings": "iconotext.corpus.builders.run",
+        "BuilderSettings": "iconotext.corpus.builders.settings",
         "CheckedCorpus": "iconotext.corpus.check",
         "Converted": "iconotext.corpus.convert",
         "CorpusStats": "iconotext.corpus.stats",

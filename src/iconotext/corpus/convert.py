@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from iconotext.corpus.formats.released import documents_file
 from iconotext.corpus.formats.table import RELATION, schema_of, values_of
-from iconotext.corpus.image_files import named_by_address
+from iconotext.corpus.found_images import named_by_address
 from iconotext.corpus.row import row_of, written_source
 from iconotext.corpus.store import (
     FormatName,

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from enum import IntEnum
 from functools import cached_property, lru_cache
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from iconotext.corpus.formats.webdataset import LARGEST, Tar
+from iconotext.corpus.found_images import FoundImages, named_by_address
 from iconotext.errors import CorpusError
 from iconotext.features.feature_table import ROWS_FILE, read_rows
 from iconotext.system.files import content_digest
 from iconotext.system.object_store import joined, read_bytes
 from iconotext.types import Image, Member
-
-if TYPE_CHECKING:
-    from iconotext.corpus.builders.find_images import FoundImages
-
-ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
-"""Beginning of an image's name that is an address (``https:``, ``recipeqa:``) and not a path; letters of drives are
-shorter.
-"""
 
 NOT_FOUND = "not found: {}"
 
@@ -198,11 +190,6 @@ def leads_out(source: str) -> bool:
     if path.is_absolute() or bool(windows.drive) or "\0" in source:
         return True
     return os.path.normpath(source.replace("\\", "/")).split("/")[0] == ".."
-
-
-def named_by_address(source: str) -> bool:
-    """Return whether an image's name is an address, on the web or in another collection, and not a path."""
-    return ":" in source and ADDRESS.match(source) is not None
 
 
 class ImageKeys:

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from iconotext.corpus.builders.find_images import FoundImages
-from iconotext.corpus.image_files import ShardPictures, leads_out, named_by_address
+from iconotext.corpus.found_images import FoundImages, named_by_address
+from iconotext.corpus.image_files import ShardPictures, leads_out
 from iconotext.corpus.row import FindsImages, document_of
 from iconotext.corpus.row_schemas import Sample, Schema, samples_of, schema_of
 from iconotext.decide.settings import LinkSettings

@@ -16,10 +16,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from iconotext.corpus.builders.find_images import FoundImages
 from iconotext.corpus.formats.mmc4 import images_folder
 from iconotext.corpus.formats.released import DOCUMENTS_FILE
 from iconotext.corpus.formats.webdataset import Tar, sample_records
+from iconotext.corpus.found_images import FoundImages
 from iconotext.corpus.image_files import ShardPictures
 from iconotext.corpus.row import Record, Row, document_of
 from iconotext.corpus.store import FORMATS, format_of, read_corpus, read_records, read_rows, with_repeated_ids

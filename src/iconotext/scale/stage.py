@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from socket import gethostname
 
-from iconotext.corpus.builders.find_images import FoundImages
+from iconotext.corpus.found_images import FoundImages
 from iconotext.corpus.shard_results import (
     InputFile,
     Manifest,

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from iconotext.corpus.builders.build import Build
 from iconotext.corpus.builders.photos import caption_photos, recognised
-from iconotext.corpus.builders.run import Build, BuildReport
+from iconotext.corpus.builders.report import BuildReport
 from iconotext.errors import CorpusError
 from tests.support.shards import write_jsonl
 

@@ -310,7 +310,7 @@ def test_pictures_on_the_web_are_fetched_only_when_asked_for(tmp_path, monkeypat
                 file.write_bytes(png(len(fetched)))
             yield Fetched(address, file) if "good" in address else Fetched(address, None, "its server answered 404")
 
-    monkeypatch.setattr("iconotext.corpus.builders.run.fetch_images", fetch_images)
+    monkeypatch.setattr("iconotext.corpus.builders.build.fetch_images", fetch_images)
     docs = pages(
         tmp_path / "docs",
         "A.\n\n![](https://a.example/good1.png)\n\nB.\n\n![](//b.example/good2.png)\n\n![](http://a.example/bad.png)\n",

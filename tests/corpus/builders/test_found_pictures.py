@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from iconotext.corpus.builders.find_images import FoundImages, address_name, distinct_names
+from iconotext.corpus.found_images import FoundImages, address_name, distinct_names
 from iconotext.errors import CorpusError
 
 

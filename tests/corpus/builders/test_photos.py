@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iconotext.corpus.builders.find_images import ImageFolders
+from iconotext.corpus.builders.build import Build
 from iconotext.corpus.builders.photos import Annotations, Photo, captions_of, clean, read_photos, usable_photos
-from iconotext.corpus.builders.run import Build, BuildReport
+from iconotext.corpus.builders.report import BuildReport
+from iconotext.corpus.found_images import ImageFolders
 from iconotext.corpus.row import SPLITS
 from iconotext.errors import CorpusError
 from tests.support.shards import write_jsonl

@@ -13,8 +13,9 @@ import pytest
 
 from iconotext import read_corpus
 from iconotext.corpus.builders import run
-from iconotext.corpus.builders.find_images import image_problem
-from iconotext.corpus.builders.run import OTHER, RULES, BuilderSettings, BuildReport, Count
+from iconotext.corpus.builders.image_checks import image_problem
+from iconotext.corpus.builders.report import OTHER, RULES, BuildReport, Count
+from iconotext.corpus.builders.settings import BuilderSettings
 from iconotext.corpus.split import Shares
 from iconotext.corpus.stats import PublishedSizes
 from iconotext.errors import CorpusError, IconotextError, OutputError, SettingError

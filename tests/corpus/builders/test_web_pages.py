@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from iconotext.corpus.builders import WEB_PAGES, run
+from iconotext.corpus.builders import WEB_PAGES, build
 from iconotext.corpus.builders.fetched import fetch_images
 from iconotext.corpus.builders.run import build_corpus
 from iconotext.corpus.builders.web_pages import with_images
@@ -147,7 +147,7 @@ def test_missing_pictures_are_fetched(tmp_path, monkeypatch):
         def make(sleep):
             return PoliteFetcher(lookup=web.lookup, clock=made.clock, sleep=made.sleep).fetch
 
-        monkeypatch.setattr(run, "fetch_images", partial(fetch_images, make_fetcher=make))
+        monkeypatch.setattr(build, "fetch_images", partial(fetch_images, make_fetcher=make))
         source = table(tmp_path / "a.parquet", page("A.", entry(address), entry(gone)), page(entry(gone), "B."))
         options = {"images": tmp_path / "new", "fetch": True, "only_found": True}
         report = built("obelics", source, tmp_path / "c.jsonl", **options)

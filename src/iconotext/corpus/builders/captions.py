@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from pydantic import BaseModel, Field, model_validator
 
+from iconotext.corpus.builders.build import Values
 from iconotext.corpus.builders.photos import NO_IMAGE, Photo, caption_photos, captions_of, usable_photos
-from iconotext.corpus.builders.run import BuilderSettings, Values
+from iconotext.corpus.builders.settings import BuilderSettings
 from iconotext.corpus.convert import pooled_features
-from iconotext.corpus.image_files import named_by_address
+from iconotext.corpus.found_images import named_by_address
 from iconotext.corpus.row import SPLITS, Split
 from iconotext.corpus.split import Shares, share_out
 from iconotext.errors import CorpusError, SettingError
@@ -25,7 +26,7 @@ from iconotext.features import FeatureCache, cached_image, downloads, load_image
 from iconotext.features.model_folder import IMAGE_BACKBONES, find_model
 
 if TYPE_CHECKING:
-    from iconotext.corpus.builders.run import Build
+    from iconotext.corpus.builders.build import Build
     from iconotext.types import FloatMatrix
 
 NO_WORD = re.compile(r"[\W_]+")

@@ -20,7 +20,7 @@ from pydantic import Field
 
 from iconotext.corpus.builders.fetched import fetched_file, saved_image
 from iconotext.corpus.builders.photos import is_text
-from iconotext.corpus.builders.run import BuilderSettings
+from iconotext.corpus.builders.settings import BuilderSettings
 from iconotext.corpus.formats.json_lines import line_of
 from iconotext.corpus.image_files import ImageKeys
 from iconotext.corpus.row import Split, UniqueIds, row_of, written_source
@@ -33,7 +33,7 @@ from iconotext.read.find import no_documents
 from iconotext.types import Document, Image, Sentence
 
 if TYPE_CHECKING:
-    from iconotext.corpus.builders.run import Build, Values
+    from iconotext.corpus.builders.build import Build, Values
 
 LinkRule = Literal["adjacent", "caption", "step"]
 

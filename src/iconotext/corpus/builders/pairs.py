@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from iconotext.corpus.builders.photos import Drop, read_photos
-from iconotext.corpus.builders.run import BuilderSettings
+from iconotext.corpus.builders.settings import BuilderSettings
 from iconotext.corpus.formats.json_lines import first_value
 from iconotext.corpus.row import row_of
 from iconotext.corpus.store import read_corpus
@@ -19,7 +19,7 @@ from iconotext.errors import CorpusError
 from iconotext.types import Document, Image, Sentence
 
 if TYPE_CHECKING:
-    from iconotext.corpus.builders.run import Build, Values
+    from iconotext.corpus.builders.build import Build, Values
     from iconotext.corpus.row import Split
 
 MIN_WORDS = 3

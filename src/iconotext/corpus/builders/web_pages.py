@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from pydantic import Field
 
 from iconotext.corpus.builders.fetched import LEDGER
-from iconotext.corpus.builders.find_images import FoundImages
-from iconotext.corpus.builders.run import DataSetSettings, FetchSettings
+from iconotext.corpus.builders.settings import DataSetSettings, FetchSettings
+from iconotext.corpus.found_images import FoundImages
 from iconotext.corpus.row import IMAGE_TEXTS, Part, Record, Row, UniqueIds
 from iconotext.corpus.store import FORMATS, FormatName
 from iconotext.errors import CorpusError, SettingError
 from iconotext.system.strict_json import dump_json
 
 if TYPE_CHECKING:
-    from iconotext.corpus.builders.run import Build, Values
+    from iconotext.corpus.builders.build import Build, Values
 
 UNREADABLE = "row cannot be read"
 DAMAGED = "shard damaged"

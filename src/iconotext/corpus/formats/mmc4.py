@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from pydantic import AllowInfNan, BaseModel, ConfigDict, Field, StrictInt, StrictStr, ValidationError
 
 from iconotext.corpus.formats.json_lines import PACKINGS, line_blocks, parse_lines, write_lines
-from iconotext.corpus.image_files import named_by_address
+from iconotext.corpus.found_images import named_by_address
 from iconotext.corpus.row import Part, Problem, Record, Row, json_of, parse_row, problems_of
 from iconotext.errors import CorpusError
 

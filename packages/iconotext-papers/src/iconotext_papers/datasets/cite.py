@@ -23,7 +23,7 @@ from iconotext_papers.datasets.labelled_pairs import (
 )
 
 if TYPE_CHECKING:
-    from iconotext.corpus.builders.run import Build, Values
+    from iconotext.corpus.builders.build import Build, Values
 
 SCHEME = "recipeqa:"
 """Prefix of the name of a picture without a file, so that the name is not taken for a path."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iconotext.corpus.builders.run import FetchSettings
+from iconotext.corpus.builders.settings import FetchSettings
 from iconotext.relations import CLUE as RELATIONS
 from iconotext_papers.datasets.labelled_pairs import (
     PUBLISHED,
@@ -25,7 +25,7 @@ from iconotext_papers.datasets.labelled_pairs import (
 )
 
 if TYPE_CHECKING:
-    from iconotext.corpus.builders.run import Build, Values
+    from iconotext.corpus.builders.build import Build, Values
 
 ADDRESS = re.compile("https?://", re.IGNORECASE)
 

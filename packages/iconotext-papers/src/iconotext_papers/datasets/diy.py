@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pydantic import Field
 
 from iconotext.corpus.builders.fetched import name_of
-from iconotext.corpus.builders.find_images import ImageFolders
-from iconotext.corpus.builders.run import DataSetSettings, FetchSettings
+from iconotext.corpus.builders.settings import DataSetSettings, FetchSettings
+from iconotext.corpus.found_images import ImageFolders
 from iconotext.corpus.split import Shares
 from iconotext.errors import CorpusError, DocumentError, ImageError
 from iconotext.images import decode
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from iconotext.corpus.builders.run import Build, Values
+    from iconotext.corpus.builders.build import Build, Values
     from iconotext.system.spool import Spool
 
 Element = Any  # lxml has no types of its own that mypy could check

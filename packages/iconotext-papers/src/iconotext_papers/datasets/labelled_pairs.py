@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from iconotext.corpus.builders.find_images import FoundImages, distinct_names
-from iconotext.corpus.builders.run import BuilderSettings
+from iconotext.corpus.builders.settings import BuilderSettings
+from iconotext.corpus.found_images import FoundImages, distinct_names
 from iconotext.corpus.row import Split, UniqueIds
 from iconotext.corpus.split import connected, filled_splits, grouped
 from iconotext.errors import CorpusError, SettingError
@@ -27,7 +27,7 @@ from iconotext.read.text_file import LEGACY
 from iconotext_papers.datasets.wiki import clean_text
 
 if TYPE_CHECKING:
-    from iconotext.corpus.builders.run import Build, Values
+    from iconotext.corpus.builders.build import Build, Values
 
 PUBLISHED = {"CITE++": {"train": 3439, "test": 860}, "Clue": {"train": 6047, "test": 1512}}
 """Number of pairs for training (of which a tenth is validation) and for test in Alikhani 2021."""

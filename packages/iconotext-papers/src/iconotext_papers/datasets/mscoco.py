@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from iconotext.corpus.builders.captions import DocumentShape, Group, documents_of
-from iconotext.corpus.builders.find_images import ImageFolders
 from iconotext.corpus.builders.photos import (
     COCO,
     NO_IMAGE,
@@ -19,14 +18,15 @@ from iconotext.corpus.builders.photos import (
     read_annotations,
     usable_photos,
 )
-from iconotext.corpus.builders.run import DataSetSettings
+from iconotext.corpus.builders.settings import DataSetSettings
+from iconotext.corpus.found_images import ImageFolders
 from iconotext.corpus.row import Split
 from iconotext.errors import CorpusError
 from iconotext_papers.published.sizes import PUBLISHED
 
 if TYPE_CHECKING:
+    from iconotext.corpus.builders.build import Build, Values
     from iconotext.corpus.builders.photos import Annotations
-    from iconotext.corpus.builders.run import Build, Values
 
 TRAIN_2014 = "captions_train2014.json"
 

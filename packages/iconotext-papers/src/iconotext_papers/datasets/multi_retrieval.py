@@ -10,18 +10,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from iconotext.corpus.builders.find_images import FoundImages
-from iconotext.corpus.builders.run import DataSetSettings
+from iconotext.corpus.builders.settings import DataSetSettings
 from iconotext.corpus.builders.web_pages import only_there
 from iconotext.corpus.formats.json_stream import source_file
 from iconotext.corpus.formats.released import DOCUMENTS_FILE
+from iconotext.corpus.found_images import FoundImages
 from iconotext.corpus.store import read_records
 from iconotext.errors import OutputError, SettingError
 from iconotext.features.feature_table import ROWS_FILE, TABLE_FILE, check_copy, copy_feature_table
 from iconotext_papers.published.sizes import PUBLISHED
 
 if TYPE_CHECKING:
-    from iconotext.corpus.builders.run import Build, Values
+    from iconotext.corpus.builders.build import Build, Values
 
 ABOUT = (
     "a data set of the paper as released, from www.cs.cornell.edu/~jhessel/multiretrieval/multiretrieval.html: "

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from iconotext.corpus.builders.find_images import NamedImages
+from iconotext.corpus.builders.build import NamedImages
 from iconotext.corpus.builders.photos import is_text
-from iconotext.corpus.builders.run import DataSetSettings
+from iconotext.corpus.builders.settings import DataSetSettings
 from iconotext.corpus.formats.json_stream import source_entries, source_file
 from iconotext.corpus.row import Split, UniqueIds
 from iconotext.corpus.split import Shares, share_out
@@ -31,7 +31,7 @@ from iconotext_papers.datasets.wiki import clean_text
 from iconotext_papers.published.sizes import PUBLISHED
 
 if TYPE_CHECKING:
-    from iconotext.corpus.builders.run import Build, Values
+    from iconotext.corpus.builders.build import Build, Values
 
 WEB = "https://hucvl.github.io/recipeqa/"
 

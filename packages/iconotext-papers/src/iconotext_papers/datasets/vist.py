@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from iconotext.corpus.builders.find_images import MISSING, NamedImages
-from iconotext.corpus.builders.run import DataSetSettings
+from iconotext.corpus.builders.build import NamedImages
+from iconotext.corpus.builders.image_checks import MISSING
+from iconotext.corpus.builders.settings import DataSetSettings
 from iconotext.corpus.formats.json_stream import source_entries, source_file
 from iconotext.corpus.row import SPLITS, Split
 from iconotext.errors import CorpusError
@@ -30,8 +31,8 @@ from iconotext_papers.published.sizes import PUBLISHED
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from iconotext.corpus.builders.build import Build, Values
     from iconotext.corpus.builders.photos import Drop
-    from iconotext.corpus.builders.run import Build, Values
     from iconotext.system.spool import Spool
 
 WEB = "http://visionandlanguage.net/VIST/dataset.html"

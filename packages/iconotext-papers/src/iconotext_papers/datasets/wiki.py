@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from iconotext.corpus.builders.find_images import image_problem
-from iconotext.corpus.builders.run import DataSetSettings
+from iconotext.corpus.builders.image_checks import image_problem
+from iconotext.corpus.builders.settings import DataSetSettings
 from iconotext.corpus.split import Shares
 from iconotext.errors import CorpusError, DocumentError, one_line
 from iconotext.read.archive import parse_xml
@@ -31,7 +31,7 @@ from iconotext_papers.datasets.wikitext import image_name, named_images, paragra
 from iconotext_papers.published.sizes import PUBLISHED
 
 if TYPE_CHECKING:
-    from iconotext.corpus.builders.run import Build, Values
+    from iconotext.corpus.builders.build import Build, Values
 
 
 def clean_text(text: str, misread: Mapping[str, str] | None = None) -> str:

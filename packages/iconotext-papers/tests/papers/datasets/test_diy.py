@@ -13,7 +13,7 @@ import zstandard
 from PIL import Image as Pillow
 
 from iconotext.corpus.builders.fetched import fetch_images, name_of
-from iconotext.corpus.builders.run import dropped_path
+from iconotext.corpus.builders.report import dropped_path
 from iconotext.errors import CorpusError, ImageError
 from iconotext_papers.datasets import diy
 from iconotext_papers.datasets.diy import image_hash
@@ -307,7 +307,7 @@ def test_missing_pictures_are_fetched_once(tree, tmp_path, monkeypatch):
         path.rename(tmp_path / path.name) if number else None
     tree.write()
     imgur = Imgur({"https://i.imgur.com/Alpha01.jpg": (tmp_path / "Alpha01.jpg").read_bytes()})
-    monkeypatch.setattr("iconotext.corpus.builders.run.fetch_images", imgur)
+    monkeypatch.setattr("iconotext.corpus.builders.build.fetch_images", imgur)
     rows, _, dropped = build(tree, fetch=True)
     assert imgur.asked == ["https://i.imgur.com/Alpha01.jpg", "https://i.imgur.com/Alpha02.jpg"]
     fetched = name_of("https://i.imgur.com/Alpha01.jpg")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iconotext.corpus.builders.run import dropped_path, report_path
+from iconotext.corpus.builders.report import dropped_path, report_path
 from iconotext.corpus.split import Shares, share_out
 from iconotext.errors import CorpusError
 from iconotext_papers.datasets.rqa import Settings, documents

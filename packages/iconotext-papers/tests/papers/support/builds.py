@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from iconotext import Document, read_corpus
-from iconotext.corpus.builders.run import BuildReport, build_corpus, dropped_path, report_path
+from iconotext.corpus.builders.report import BuildReport, dropped_path, report_path
+from iconotext.corpus.builders.run import build_corpus
 
 
 def rows_of_build(

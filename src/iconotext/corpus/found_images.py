@@ -1,82 +1,21 @@
-"""The image files of a data set: found by name or web address, and checked once, with results stored on disk."""
+"""Image files found in folders: by a name, whatever the suffix or capitals, or by a web address."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from iconotext.corpus.image_files import named_by_address
-from iconotext.errors import CorpusError, ImageError
-from iconotext.images import decode
-from iconotext.system.strict_json import parse_json
+from iconotext.errors import CorpusError
 
-if TYPE_CHECKING:
-    from iconotext.corpus.builders.run import Build
-
-
-MISSING = "not found"
-
-
-class Check(NamedTuple):
-    """An image file for a worker, and the result; ``stored`` says that it is of an earlier run.
-
-    ``key`` is None if the result is not to be stored.
-    """
-
-    path: str | None
-    key: int | None
-    stored: bool = False
-    result: Any = None
-
-
-def stored_checks(file: IO[bytes]) -> dict[int, Any]:
-    """Return the results by key in a file that is open for reading and appending: a line ``[key, result]`` for each."""
-    file.seek(0)
-    results: dict[int, Any] = {}
-    for line in file:
-        with suppress(ValueError):  # a line that a kill cut off
-            key, result = parse_json(line.decode())
-            results[key] = result
-    file.write(b"\n")  # ends a line that a kill cut off
-    return results
-
-
-def check_of(file: Path | None, stored: Mapping[int, Any]) -> Check:
-    """Return an image file, with its stored result."""
-    if file is None:
-        return Check(None, None)
-    path = str(file)
-    try:
-        status = file.stat()
-    except OSError:
-        return Check(path, None)
-    # With size and time, so that a file that has changed since is decoded again.
-    identity = f"{file.absolute()} {status.st_size} {status.st_mtime_ns}".encode("utf-8", "surrogateescape")
-    key = int.from_bytes(hashlib.blake2b(identity, digest_size=8).digest())
-    return Check(path, key, key in stored, stored.get(key))
-
-
-def look_at(look: Callable[[str | None], Any], check: Check) -> Check:
-    """Compute the result of a check, unless it is stored; runs in a worker."""
-    return check if check.stored else check._replace(result=look(check.path))
-
-
-def image_problem(path: str | None) -> str | None:
-    """Return why an image cannot be used: it is missing, is not a picture, or cannot be decoded to its last line."""
-    if path is None:
-        return MISSING
-    try:
-        decode(Path(path), at_least=1)
-    except ImageError as error:
-        return str(error).removeprefix(f"{path}: ")
-    return None
-
+ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+"""Beginning of an image's name that is an address (``https:``, ``recipeqa:``) and not a path; letters of drives are
+shorter.
+"""
 
 DIGESTS = ("sha256", "sha1", "md5")
 """Digests of an address in UTF-8, as hexadecimal digits: usual names of fetched files."""
@@ -190,42 +129,6 @@ def distinct_names(addresses: Iterable[str]) -> frozenset[str]:
     return frozenset(alone - shared)
 
 
-class NamedImages:
-    """The images that a data set names, each located below a folder and checked once.
-
-    Args:
-        spellings: Names that the file of an image may have, the likeliest first.
-        verify: Decode each image to its last line, on all cores; else the file only has to exist.
-
-    Attributes:
-        there: Number of images with a file.
-        problems: Why an image cannot be used, by name.
-    """
-
-    def __init__(
-        self,
-        build: Build,
-        folder: Path,
-        names: Iterable[str],
-        spellings: Callable[[str], Iterable[str]],
-        *,
-        verify: bool,
-    ) -> None:
-        folders = ImageFolders(folder)
-        self._files = {name: folders.find(spellings(name)) for name in names}
-        self._build = build
-        self.there = sum(file is not None for file in self._files.values())
-        total = len(self._files)
-        if verify:
-            looked = build.checked(self._files.values(), image_problem, total=total, label="Looking at images")
-            pairs = zip(self._files, looked, strict=True)
-            self.problems = {name: problem for name, problem in pairs if problem is not None}
-        else:
-            self.problems = {name: MISSING for name, file in self._files.items() if file is None}
-
-    def path(self, name: str) -> str:
-        """Return the corpus's name for the file of an available image."""
-        file = self._files[name]
-        if file is None:
-            raise ValueError(f"{name} is not there")
-        return self._build.relative_path(file)
+def named_by_address(source: str) -> bool:
+    """Return whether an image's name is an address, on the web or in another collection, and not a path."""
+    return ":" in source and ADDRESS.match(source) is not None

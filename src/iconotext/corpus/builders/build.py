@@ -1,0 +1,175 @@
+"""One run of a builder as the builder sees it: ``Build``, with the operations that builders need."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from iconotext.corpus.builders.fetched import fetch_images
+from iconotext.corpus.builders.image_checks import MISSING, check_of, image_problem, look_at, stored_checks
+from iconotext.corpus.builders.report import BuildReport
+from iconotext.corpus.found_images import ImageFolders
+from iconotext.corpus.split import Shares, share_out
+from iconotext.system.processes import Watch, in_order, unwatched
+from iconotext.system.spool import Spool
+from iconotext.system.strict_json import dump_json
+
+if TYPE_CHECKING:
+    from iconotext.corpus.stats import PublishedSizes
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+Values = dict[str, Any]  # a document as the columns of a corpus file, see ``corpus.row``; unknown columns are left out
+
+IMAGE_CHECKS = "images.jsonl"  # file in the folder of a build with the results of image checks
+
+CHUNK = 64  # number of items that go to a worker together
+
+FOLDERS = 1024  # number of folders whose path from the corpus is cached
+
+
+@dataclass(slots=True)
+class Build:
+    """One run of a builder, with the operations that builders need.
+
+    Attributes:
+        work: A folder for temporary files.
+        force: Whether existing files may be replaced.
+        opened: Files that are closed when the build ends.
+        published: The paper's sizes of the whole, with which those of the corpus are compared in the end. Set by a
+            builder.
+    """
+
+    output: Path
+    work: Path
+    workers: int
+    report: BuildReport
+    watcher: Watch = unwatched
+    force: bool = False
+    published: PublishedSizes | None = None
+    opened: ExitStack = field(default_factory=ExitStack)
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the corpus; paths of images are written relative to it."""
+        return self.output.parent
+
+    def watch(self, items: Iterable[Item], *, total: int = 0, label: str) -> Iterator[Item]:
+        """Pass items on, and show progress."""
+        yield from self.watcher(items, total=total, label=label)
+
+    def mapped(
+        self, items: Iterable[Item], work: Callable[[Item], Result], *, total: int = 0, label: str, chunk: int = CHUNK
+    ) -> Iterator[Result]:
+        """Yield the result of work on each item, in their order, on all cores.
+
+        Args:
+            work: A function that can be sent to another process: one of a module, or ``functools.partial`` of one.
+            total: Number of items, for a progress bar; 0 if unknown.
+            chunk: Number of items that are sent together; small if an item takes long.
+        """
+        iterator = iter(items)
+        chunks = iter(lambda: list(islice(iterator, chunk)), [])
+        batches = in_order(chunks, partial(_all, work), self.workers)
+        yield from self.watch((result for _, results in batches for result in results), total=total, label=label)
+
+    def checked(
+        self, files: Iterable[Path | None], look: Callable[[str | None], Result], *, total: int = 0, label: str
+    ) -> Iterator[Result]:
+        """Yield the result of ``look`` for each image file, on all cores: JSON values, stored until the end."""
+        with (self.work / IMAGE_CHECKS).open("a+b") as results:
+            stored = stored_checks(results)
+            items = (check_of(file, stored) for file in files)
+            for check in self.mapped(items, partial(look_at, look), total=total, label=label):
+                if check.key is not None and not check.stored:
+                    results.write(f"{dump_json([check.key, check.result])}\n".encode())
+                    results.flush()
+                yield check.result
+
+    def fetched(self, addresses: Iterable[str], folder: Path, interval: float) -> dict[str, str]:
+        """Fetch the images that are not in a folder yet into it; returns the problems by address."""
+        unique, new = dict.fromkeys(addresses), 0
+        problems: dict[str, str] = {}
+        for picture in self.watch(fetch_images(unique, folder, interval=interval), total=len(unique), label="Fetching"):
+            if picture.problem is not None:
+                problems[picture.address] = picture.problem
+            new += picture.new and picture.problem is None
+        self.report.count("pictures fetched now", new)
+        return problems
+
+    def spool(self, values: Iterable[Item]) -> Spool[Item]:
+        """Write values to a file, from which they can be read while the build runs."""
+        return self.opened.enter_context(Spool(values, folder=self.work))
+
+    def with_random_splits(self, documents: Iterable[Values], shares: Shares, *, seed: int) -> Iterator[Values]:
+        """Assign random splits (train, validation, test) to documents, after the last document has come."""
+        waiting = self.spool(documents)
+        splits = share_out([None] * len(waiting), shares, seed=seed)
+        for split, values in zip(splits, waiting, strict=True):
+            yield values | {"split": split}
+
+    def relative_path(self, path: Path) -> str:
+        """Return the corpus's name for a file: its path relative to the folder of the corpus, with ``/``."""
+        return f"{_relative_folder(path.absolute().parent, self.folder.absolute())}{path.name}"
+
+
+@lru_cache(FOLDERS)
+def _relative_folder(path: Path, start: Path) -> str:
+    """Return the path from one absolute folder to another, with a ``/`` at its end; empty if they are the same."""
+    try:
+        folder = Path(os.path.relpath(path.resolve(), start.resolve()))
+    except ValueError:  # another drive of a Windows machine
+        folder = path.resolve()
+    return "" if folder == Path() else f"{folder.as_posix().removesuffix('/')}/"
+
+
+def _all(work: Callable[[Item], Result], items: list[Item]) -> list[Result]:
+    return [work(item) for item in items]
+
+
+class NamedImages:
+    """The images that a data set names, each located below a folder and checked once.
+
+    Args:
+        spellings: Names that the file of an image may have, the likeliest first.
+        verify: Decode each image to its last line, on all cores; else the file only has to exist.
+
+    Attributes:
+        there: Number of images with a file.
+        problems: Why an image cannot be used, by name.
+    """
+
+    def __init__(
+        self,
+        build: Build,
+        folder: Path,
+        names: Iterable[str],
+        spellings: Callable[[str], Iterable[str]],
+        *,
+        verify: bool,
+    ) -> None:
+        folders = ImageFolders(folder)
+        self._files = {name: folders.find(spellings(name)) for name in names}
+        self._build = build
+        self.there = sum(file is not None for file in self._files.values())
+        total = len(self._files)
+        if verify:
+            looked = build.checked(self._files.values(), image_problem, total=total, label="Looking at images")
+            pairs = zip(self._files, looked, strict=True)
+            self.problems = {name: problem for name, problem in pairs if problem is not None}
+        else:
+            self.problems = {name: MISSING for name, file in self._files.items() if file is None}
+
+    def path(self, name: str) -> str:
+        """Return the corpus's name for the file of an available image."""
+        file = self._files[name]
+        if file is None:
+            raise ValueError(f"{name} is not there")
+        return self._build.relative_path(file)
