@@ -25,10 +25,10 @@ TESTS = Path(__file__).parent
 PAPERS = TESTS.parent / "packages/iconotext-papers"
 LIMITS = {
     "lines of src": 68_900,
-    "modules of src": 345,
+    "modules of src": 351,
     "lines of the package of the papers": 10_500,
     "lines of tests": 60_900,
-    "modules that a document enters while it is linked": 14,
+    "modules that a document enters while it is linked": 15,
     "modules that a query enters while a library is searched": 8,
 }
 

@@ -287,7 +287,7 @@ def test_a_single_page_is_replaced_while_it_is_as_we_wrote_it(quick, docs, tmp_p
     assert b"Title b" in page.read_bytes()
     assert {path.name for path in tmp_path.iterdir()} == {"docs", "page.html"}
     page.write_bytes(page.read_bytes() + b" ")
-    assert "--force" in run("link", docs / "a.md", "-o", page, status=1)
+    assert "the option force" in run("link", docs / "a.md", "-o", page, status=1)
     quick.again(docs / "a.md", "-o", page, "--force")
     assert b"Title a" in page.read_bytes()
 
