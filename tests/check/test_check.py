@@ -314,3 +314,8 @@ def test_a_picture_that_is_a_document(tmp_path, text, rules):
 def test_pictures_of_directives_are_counted(tmp_path):
     (tmp_path / "a.md").write_text("Text.\n\n```{figure} a.png\n:alt: A fox\n\nA caption.\n```\n")
     assert check([tmp_path], CheckSettings()).pictures == 1
+
+
+def test_a_path_in_place_of_a_list_is_refused():
+    with pytest.raises(TypeError, match="paths are a list"):
+        check("abc")

@@ -115,3 +115,8 @@ def test_templates_with_pictures_are_named(site):
     ]
     with pytest.raises(DocumentError, match=r"page\.njk: a template; give the pages that are made of it"):
         read(folder / "page.njk")
+
+
+def test_a_path_in_place_of_a_list_is_refused():
+    with pytest.raises(TypeError, match="paths are a list, such as \\['abc'\\]"):
+        list(find_documents("abc"))

@@ -97,6 +97,7 @@ def test_refused_addresses_are_listed(document):
         ('A `block`{:class="a"} here.', "A `block` here."),
         ("# Heading {: .no_toc }", "# Heading "),
         ("# Heading {:#a}", "# Heading "),
+        ('A cell.\n\n+++ {"tags": []}\n\nAnother.', "A cell.\n\n\n\nAnother."),
         (r"A sum $\sum_{n=1} f(x){n=1}$.", r"A sum $\sum_{n=1} f(x){n=1}$."),
         ("Call `f`{x} (or g){y}.", "Call `f`{x} (or g){y}."),
     ],

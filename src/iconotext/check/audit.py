@@ -78,7 +78,7 @@ def check(
         DocumentError: There are no documents.
     """
     settings, reading = settings or CheckSettings(), reading or ReadSettings()
-    paths, skipped = list(paths), Counter[str]()
+    paths, skipped = paths if isinstance(paths, str) else list(paths), Counter[str]()
     rows = [row for row in all_formats().values() if not formats or row.name in formats]
     titles = listed((row.title for row in rows), "or")
     suffixes = frozenset(suffix for row in rows for suffix in row.suffixes)

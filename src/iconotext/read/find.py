@@ -76,8 +76,12 @@ def find_documents(
 
     Raises:
         SettingError: ``include`` or ``exclude`` has an invalid pattern.
+        TypeError: ``paths`` is a text, each of whose letters would be a path, ``/`` among them.
     """
     from iconotext.read.settings import ReadSettings
+
+    if isinstance(paths, str):
+        raise TypeError(f"paths are a list, such as [{paths!r:.60}]")
 
     settings = settings or ReadSettings()
     skipped = Counter() if skipped is None else skipped

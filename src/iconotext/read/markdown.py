@@ -53,7 +53,7 @@ HEADING_ATTRIBUTES = re.compile(
 ALT = re.compile(r"""\bfig-alt=(?:"([^"]*+)"|'([^']*+)')""")
 ATTRIBUTE_LIST = re.compile(
     r"(?<=[)\]`*_])\{(?::|\s*+[.#])[^{}\n]*+\}|(?<=[)\]`])\{\s*+[\w-]{3,30}=(?:\"[^\"{}\n]*+\"|[\w-]++)\s*+\}"
-    r"|^\{:[^{}\n]*+\}\s*$",
+    r"|^\{:[^{}\n]*+\}\s*$|^\+\+\+[ \t]++\{[^\n]*+$",  # the last separates cells of MyST
     re.MULTILINE,
 )
 
