@@ -32,7 +32,7 @@ from iconotext.check.audit import check_page
 from iconotext.check.page import Page
 from iconotext.check.picture import Picture
 from iconotext.check.places import Place
-from iconotext.check.rules import CheckSettings, broken_rules
+from iconotext.check.rules import CheckSettings, apply_rules
 from iconotext.read import ReadSettings
 
 Element = Any  # lxml has no types of its own that mypy could check
@@ -124,8 +124,8 @@ def ours(cases: list[Case], folder: Path) -> dict[str, list[str]]:
     for number, case in enumerate(cases):
         path = folder / f"{number}.html"
         path.write_text(page_of(case), encoding="utf-8")
-        _, broken = check_page(path, CheckSettings(rules=("alt",)), ReadSettings())
-        found[case.name] = [finding.rule for _, finding in broken]
+        checked = check_page(path, CheckSettings(rules=("alt",)), ReadSettings())
+        found[case.name] = [finding.rule for _, finding in checked.findings]
     return found
 
 
@@ -163,7 +163,7 @@ def real(path: Path) -> None:
         total += 1
         address = quote(entry["source"].rpartition(":")[2])
         picture = Picture(Place("a.html"), 0, (address,), alt=texts["alt"], caption=texts.get("caption"))
-        for _, rule, _ in broken_rules(Page("a.html", "html", [picture]), CheckSettings(rules=("alt",))):
+        for _, rule, _ in apply_rules(Page("a.html", "html", [picture]), CheckSettings(rules=("alt",))).broken:
             counts[rule.name] += 1
             examples.setdefault(rule.name, []).append(texts["alt"])
     print(f"\n{path.parent.name}: {total:,} texts; {dict(counts.most_common())}")

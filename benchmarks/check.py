@@ -184,8 +184,9 @@ def with_alt(text: str, at: int, alt: str | None) -> str | None:
 
 def findings(path: Path) -> tuple[list[Picture], set[tuple[int, str]]]:
     """The pictures of a document, and what their alternative texts break."""
-    page, broken = check_page(path, CheckSettings(rules=("alt",), large=10_000), ReadSettings())
-    return list(page.pictures), {(each.index, found.rule) for each, found in broken if isinstance(each, Picture)}
+    checked = check_page(path, CheckSettings(rules=("alt",), large=10_000), ReadSettings())
+    broken = {(each.index, found.rule) for each, found in checked.findings if isinstance(each, Picture)}
+    return list(checked.page.pictures), broken
 
 
 def measure(originals: list[Path], each: int) -> None:
@@ -347,11 +348,11 @@ def is_far(whole: Section, place: int, after: int) -> bool:
 
 def found_in(path: Path, whole: Section) -> set[tuple[str, str]]:
     """Rule, and figure or reference, of each finding that is not about an alternative text."""
-    _, broken = check_page(path, CheckSettings(skip=("alt",)), ReadSettings())
+    checked = check_page(path, CheckSettings(skip=("alt",)), ReadSettings())
     shown = [str(f.place) for f in sorted(whole.figures, key=lambda f: f.after) if f.after < len(whole.paragraphs)]
     return {
         (finding.rule, shown[subject.index] if isinstance(subject, Picture) else subject.source)
-        for subject, finding in broken
+        for subject, finding in checked.findings
     }
 
 

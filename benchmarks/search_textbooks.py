@@ -224,8 +224,8 @@ def levels(questions: Sequence[Question], results: Sequence[Sequence[Result]]) -
     good = np.array([is_good(found[0]) for found in results])
     others = ([r for r in found if r.digest != q.digest] for q, found in zip(questions, results, strict=True))
     away = np.array([is_good(found[0]) for found in others])
-    shares = (good.mean(), right[good].mean() if good.any() else np.nan)
-    shares += ((~good).mean(), right[~good].mean() if (~good).any() else np.nan, away.mean())
+    shares = [good.mean(), right[good].mean() if good.any() else np.nan]
+    shares += [(~good).mean(), right[~good].mean() if (~good).any() else np.nan, away.mean()]
     return ["–" if np.isnan(share) else f"{100 * share:.1f}" for share in shares]
 
 

@@ -43,7 +43,7 @@ def test_link_takes_the_name_of_a_file(linker, article):
         (Path("A cat sleeps."), DocumentError, "A cat sleeps"),
         (Path("/nowhere/none.md"), DocumentError, "none.md"),
         ("/nowhere/none.md", DocumentError, "none.md"),
-        ("https://example.org/a", DocumentError, "fetch=True"),
+        ("https://example.org/a", DocumentError, "the option fetch"),
     ],
 )
 def test_link_says_what_is_wrong_with_what_it_gets(linker, given, kind, message):

@@ -157,7 +157,7 @@ def test_without_a_word_there_is_an_error():
 
 def test_without_gensim_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "gensim", None)
-    with pytest.raises(MissingPackageError, match=r'pip install "iconotext\[papers\]"'):
+    with pytest.raises(MissingPackageError, match=r'pip install "iconotext\[word2vec\]"'):
         train_word2vec(SENTENCES, 10, dim=8, seed=0)
 
 

@@ -142,7 +142,8 @@ class PicturePlacer:
 def _chunk(document: Document) -> SlimChunk:
     row = {f.name: document.meta.get(f.name) for f in fields(SlimChunk)} | {"text": document.content or ""}
     try:
-        chunk = of_row(row, Path(), ReadSettings())
+        # PictureConverter wrote the names of files, not a stranger, so they may lie anywhere.
+        chunk = of_row(row, Path(), ReadSettings(allow_outside=True))
     except ValueError as error:
         raise DocumentError(f"document {document.id}: no chunk of PictureConverter: {error}") from error
     assert isinstance(chunk, SlimChunk)  # the row has the field chunk
