@@ -30,7 +30,17 @@ def page_of(folder: Path, query: Query, text: str) -> str:
     for number, size in enumerate([(400, 300), (300, 420), (600, 150)]):
         file = paint(folder / f"{number}.png", (40 * number, 200, 90), size=size)
         said = (LinkedSentence(text, 0.93), LinkedSentence("Then the sun came out. " * 20, 0.2))
-        place = Place(str(file), str(folder / "tour.md"), number, "x.png", text, text, said, "en", (1.0, number - 1.0))
+        place = Place(
+            str(file),
+            str(folder / "tour.md"),
+            number,
+            "x.png",
+            text,
+            text,
+            said,
+            language="en",
+            relations=(1.0, number - 1.0),
+        )
         items.append(
             Item(
                 f"{number}",

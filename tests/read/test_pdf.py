@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from PIL import Image as Pillow
 
 from iconotext.errors import DocumentError, HostileDocumentError, IconotextError
-from iconotext.images import decode
+from iconotext.images import decode, is_harmless
 from iconotext.read import ReadSettings, read
 from iconotext.read.pdf.document import read_document
 from iconotext.types import Document
@@ -221,6 +221,7 @@ def test_a_logo_on_every_page_is_no_picture_to_link(tmp_path):
         sheets.append(sheet)
     images = reading(tmp_path, sheets).images
     assert [image.problem for image in images] == ["the same small picture on 3 pages: a logo or an ornament"] * 3
+    assert all(is_harmless(image.problem or "") for image in images)
 
 
 def test_strips_of_one_picture_are_put_together(tmp_path):

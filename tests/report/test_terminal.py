@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from iconotext.images import inspect, ornament_problem
+from iconotext.images import inspect
 from iconotext.plain_text import readable, shortened
 from iconotext.report.terminal import LONGEST, count, links_table, overview
 from iconotext.types import Explanation, Image
@@ -59,7 +59,9 @@ def test_a_picture_has_one_line_also_on_a_narrow_terminal(linked):
 
 
 def test_pictures_that_are_left_out_for_one_harmless_reason_share_a_line():
-    logos = [Image(f"page {page}", problem=ornament_problem(68)) for page in range(68)]
+    logos = [
+        Image(f"page {page}", problem="the same small picture on 68 pages: a logo or an ornament") for page in range(68)
+    ]
     text = plain(links_table(make_linked(["Text."], [*logos, Image("b.png", problem="file not found")], [])))
     assert re.search(r"page 0 and 67 more +the same small picture on 68 pages", text)
     assert text.index("file not found") < text.index("the same small picture")

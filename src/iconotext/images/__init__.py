@@ -64,7 +64,7 @@ _ICON, _NAMED, _COPY, _REPEAT, _ORNAMENT = (
     "named as an icon or a logo",
     "a copy of a picture that is there as large or larger",
     "the same picture as",
-    "the same small picture on",
+    "the same small picture on",  # of a PDF, whose reader writes it without this module: numpy takes memory
 )
 
 _ICON_NAME = re.compile(
@@ -216,11 +216,6 @@ def kind_of(problem: str) -> str:
 def copy_problem(source: str) -> str:
     """Return the ``problem`` of a copy of another picture, from ``copies``."""
     return f"{_COPY}: {source}"
-
-
-def ornament_problem(pages: int) -> str:
-    """Return the ``problem`` of a small picture that stands on several pages."""
-    return f"{_ORNAMENT} {pages} pages: a logo or an ornament"
 
 
 def copied_from(problem: str | None) -> str | None:

@@ -22,7 +22,7 @@ from iconotext.types import Document
 CACHED_DOCUMENTS = 16
 """Number of documents that a process caches, for pages that are written again."""
 
-_HINT = re.compile(r"[;:] [^;:]*\b(?:root|fetch|allow_outside|max_bytes)=(?:\.\.\.|True).*$")
+_HINT = re.compile(r"[;:] [^;:]*\bthe option (?:root|fetch|allow-outside|max-bytes)\b.*$")
 
 
 NOT_UTF_8 = "its name, or that of a folder around it, is not UTF-8: rename it"

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from iconotext.images import ornament_problem
 from iconotext.read.blocks import Block, FlowImage, drop_repeated_title, join_row
 from iconotext.read.captions import CAPTION_LABEL
 from iconotext.read.pdf.columns import Column, columns
@@ -110,7 +109,7 @@ def mark_repeats(pages: Sequence[Page]) -> None:
             share = (image.box[2] - image.box[0]) * (image.box[3] - image.box[1]) / max(page.width * page.height, 1)
             times = len(pages_of[image.key]) if image.key is not None else 0
             if times >= REPEATED and share < 0.1:
-                _set_problem(image, ornament_problem(times))
+                _set_problem(image, f"the same small picture on {times} pages: a logo or an ornament")
             elif share > 0.8 and letters > 200:
                 _set_problem(image, "fills the page behind its text: a scan of the page or a background")
 
