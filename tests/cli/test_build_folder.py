@@ -54,7 +54,7 @@ def test_a_site_becomes_a_corpus(tmp_path, picture):
     assert found["root"].images[0].source == "../site/static/img/a.png"
     assert {document.links for document in found.values()} == {None}
     again = run(*command, status=1)
-    assert "--force" in again.stderr
+    assert "the option force" in again.stderr
 
 
 def test_pictures_inside_documents(tmp_path):
