@@ -136,7 +136,7 @@ def test_nothing_leaves_the_machine(tmp_path, picture, cut):
         "search lib tram --relation story --html found.html",
         "library list lib",
         "corpus build folder --source a.md --output built.jsonl",
-        "corpus stats built.jsonl --plot plot.svg",
+        "corpus stats built.jsonl",
         "evaluate no-training gold.jsonl",
         "train small.toml --corpus corpus/corpus.jsonl --output model --set training.epochs=1",
         "demo here",

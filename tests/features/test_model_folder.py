@@ -26,11 +26,11 @@ MISTYPED = {
     "evaluate randm corpus.jsonl": "did you mean random?",
     "evaluate defalt corpus.jsonl --pool 5": "did you mean default?",
     "evaluate random corpus.jsonl --compare defalt": "did you mean default?",
-    "analyze examples defualt corpus.jsonl": "did you mean default?",
+    "papers analyze examples defualt corpus.jsonl": "did you mean default?",
     "train --init defualt -c corpus.jsonl": "did you mean default?",
     "train default -c corpus.jsonl --set features.text=minlm": "did you mean minilm?",
     "train adapt --init mine/modl -c corpus.jsonl": "did you mean mine/model?",
-    "reproduce 2 -c corpus.jsonl --set features.image=eficientnet-lite0": "did you mean efficientnet-lite0?",
+    "papers reproduce 2 -c corpus.jsonl --set features.image=eficientnet-lite0": "did you mean efficientnet-lite0?",
     "corpus convert corpus.jsonl o.jsonl --features eficientnet-lite0": "did you mean efficientnet-lite0?",
     "corpus build captions -s corpus.jsonl -o o.jsonl --backbone eficientnet-lite0": "did you mean efficientnet-lite0?",
 }

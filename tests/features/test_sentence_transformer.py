@@ -51,7 +51,7 @@ def test_given_as_text_it_compares_documents_of_other_languages(tmp_path):
     assert with_text.notes == ()
     assert set(with_text.links[0].evidence) == {"picture", "caption"}
     english = Linker.load(settings=LinkSettings(**chosen)).link(document)
-    assert "does not know (de)" in english.notes[0]
+    assert "in German, which the model does not know" in english.notes[0]
     assert set(english.links[0].evidence) == {"caption"}
 
 

@@ -59,6 +59,7 @@ def train(
     - `iconotext train relations -c clue.jsonl -c cite.jsonl` learns how texts and pictures relate, from labels
     """
     with known_errors(download=download, goes_on=True, elsewhere=True):
+        from iconotext.encoders.stored_model import init_folder, is_model_folder
         from iconotext.recipe import load_recipe, shipped_recipes
         from iconotext.recipe.relations import is_relation_recipe
         from iconotext.system.object_store import is_remote
@@ -89,7 +90,9 @@ def train(
             say(f"going on with the training that was interrupted in {folder}", err=True)
         corpora = [path if is_remote(path) else Path(path) for path in corpus]
         files = [path for path in corpora if isinstance(path, Path) and path.is_file()]
-        if loaded.starts_from and not finished(folder) and files and (note := too_few_pictures(files)):
+        start = loaded.starts_from
+        begins = start is not None and is_model_folder(init_folder(start)) and not finished(folder)
+        if begins and files and (note := too_few_pictures(files)):
             say(f"note: {note}", err=True)
         with closing(Bars() if sys.stderr.isatty() else Lines()) as show:
             run(loaded, corpora, folder, report=show.report, watcher=_Watcher(show))
