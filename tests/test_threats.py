@@ -29,7 +29,7 @@ def test_no_row_says_what_another_says():
 
 @pytest.mark.slow
 def test_every_named_test_exists():
-    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", TEXT)
+    named = re.findall(r"`((?:packages/[\w-]+/)?tests/[\w/]+\.py)::(\w+)`", TEXT)
     assert len(named) == TEXT.count("::test_")
     missing = []
     for file, name in named:

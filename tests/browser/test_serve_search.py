@@ -60,7 +60,7 @@ def test_a_sentence_a_relation_an_example_and_the_document(visit, running):
     assert found(page)[0] == "red.png"
     assert page.title().startswith("A red boat in the harbour – ")
     first = page.locator(".cards li").first
-    assert "good match text, words: red boat harbour" in first.inner_text()
+    assert "strong match text, words: red boat harbour" in first.inner_text()
     assert "A red boat lies in the harbour." in first.inner_text()
     page.click(".chip >> text=story")
     page.wait_for_url("**relation=story*")

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -20,8 +19,6 @@ from iconotext.system.processes import Child
 from iconotext.train.parallel import _in_process
 from iconotext_papers.tables.runner import run_jobs
 from papers.support import tables
-
-ROOT = Path(__file__).parents[3]
 
 
 class Seen(tables.Seen):
@@ -127,13 +124,14 @@ def test_an_interruption_ends_all_processes_at_once(tmp_path):
 )
 def test_no_process_outlives_whoever_started_it(tmp_path, work, end):
     code = (
-        "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[2])\n"
+        "import sys; from pathlib import Path\n"
         "from iconotext_papers.tables.runner import run_jobs\n"
         f"from papers.tables.test_processes import Seen, {work.__name__} as work\n"
         "folder = Path(sys.argv[1])\n"
         "run_jobs([('job', ('job', folder))], work, processes=1, logs=folder / 'logs', watch=Seen())\n"
     )
-    parent = subprocess.Popen([sys.executable, "-c", code, str(tmp_path), str(ROOT)], stderr=subprocess.DEVNULL)
+    found_here = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    parent = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], env=found_here, stderr=subprocess.DEVNULL)
     try:
         _until((tmp_path / "job").is_file)
         parent.send_signal(end)

@@ -135,7 +135,7 @@ def test_a_record_is_made_of_a_finished_folder(records, corpus, tmp_path, in_pro
     found = records.record(tmp_path / "out", built="iconotext corpus build captions")
     assert list(found) == FIELDS
     assert found["command"].startswith(
-        "iconotext reproduce 2 --corpus corpus.jsonl --dataset MSCOCO --seeds 2 --set feat"
+        "iconotext papers reproduce 2 --corpus corpus.jsonl --dataset MSCOCO --seeds 2 --set feat"
     )
     assert found["command"].endswith("--only random --only dense --only assignment-at-most")
     assert [row["key"] for row in found["rows"]] == ["random", "dense", "assignment-at-most"]

@@ -1,4 +1,4 @@
-"""What tests of every stage use: small pictures and small documents, made on the spot."""
+"""What the tests of both packages use: small pictures and small documents, made on the spot, and one browser."""
 
 from __future__ import annotations
 
