@@ -1,6 +1,6 @@
 """How quickly whole training steps are done: forward, loss, backward, update.
 
-    nice python benchmarks/training.py [--turns 9] [--only steps,padded,transformer,start,memory,evaluation,shards]
+    nice python benchmarks/training.py [--turns 9] [--only steps,padded,transformer,start,memory,evaluation]
 
 Prints Markdown tables. One thread; documents per second of CPU time, medians over the turns, of things that are
 compared taking turns in one process. Sentences are of random words out of a vocabulary of 10,000, caption-like (5 to 20
@@ -17,10 +17,6 @@ reading the corpus is no part of it, as in training, where a thread does it mean
 4. Time from the start of a new process to the end of its first step.
 5. Peak memory of a new process that does three steps.
 6. Evaluation of 5,000 documents whose sentences and images are encoded.
-7. Only when asked for: whole runs on made-up documents (three images of 128 numbers, four sentences), two epochs of
-   10,000 or one of 100,000, each in a process of its own: in memory, and from shards of 1,000 with a buffer of 2,000.
-   Peak of resident memory, and of what of it is no file while training; training documents a second of CPU time, start
-   and validation left out; AUC and p@1 of the test documents with 95 % intervals.
 """
 
 from __future__ import annotations
@@ -50,9 +46,6 @@ from iconotext.features.feature_table import write_feature_table
 from iconotext.networks.transformer import RegionBatch
 from iconotext.recipe import Recipe, make_recipe
 from iconotext.recipe.encoders import Inputs
-from iconotext.scale.engine import EngineSettings
-from iconotext.scale.features import write_features
-from iconotext.train import train
 from iconotext.train.batches import Batch
 from iconotext.train.loop import make_optimizer, training_step
 from iconotext.train.parallel import OneProcess
@@ -66,14 +59,10 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=9)
     parser.add_argument("--only", default="steps,padded,transformer,start,memory,evaluation")
     parser.add_argument("--memory-of", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--run-on", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     if arguments.memory_of is not None:
         print_peak(arguments.memory_of)
-        return
-    if arguments.run_on is not None:
-        print_run(*map(Path, arguments.run_on))
         return
     tables: Mapping[str, Callable[[int], list[Row]]] = {
         "steps": steps,
@@ -82,7 +71,6 @@ def main() -> None:
         "start": start,
         "memory": memory,
         "evaluation": evaluation,
-        "shards": shards,
     }
     for name in arguments.only.split(","):
         rows = tables[name](arguments.turns)
@@ -374,8 +362,6 @@ train(make_recipe(values, source="benchmark"), [Path(sys.argv[1])], Path(sys.arg
 
 def start(turns: int) -> list[Row]:
     """A corpus of 60 documents of 10 × 10 caption-like sentences and images whose features lie in a table."""
-    from iconotext.features.feature_table import write_feature_table
-
     rng = np.random.default_rng(2)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -433,99 +419,6 @@ def print_peak(documents: int) -> None:
     for _ in range(3):
         work()
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
-
-
-def shards(turns: int) -> list[Row]:
-    """The same documents in memory and from shards, and ten times as many from shards."""
-    rows: list[Row] = []
-    with tempfile.TemporaryDirectory() as name:
-        for documents in (10_000, 100_000):
-            folder = Path(name) / str(documents)
-            recipe = made_up_corpus(folder, documents)
-            output = folder / "features"
-            write_features([str(folder / "shards")], str(output), recipe, engine=EngineSettings(workers=2))
-            whole = folder / "corpus.jsonl"
-            whole.write_text("".join(path.read_text() for path in sorted((folder / "shards").iterdir())))
-            for how, corpus in {"in memory": whole, "shards": output}.items():
-                if how == "shards" or documents == 10_000:
-                    places = folder / "recipe.json", corpus, folder / f"model from {how}"
-                    command = [sys.executable, __file__, "--run-on", *map(str, places)]
-                    told = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-                    rows.append({"documents": f"{documents:,}", "from": how, **told})
-                    print(rows[-1], file=sys.stderr, flush=True)
-    return rows
-
-
-def made_up_corpus(folder: Path, documents: int) -> Recipe:
-    """Shards of 1,000 documents whose images show one of 200 things each, and a table of features; the recipe."""
-    rng, things = np.random.default_rng(8), 200
-    looks = rng.normal(size=(things, 128)).astype(np.float32)
-    (folder / "shards").mkdir(parents=True)
-    vectors, sources = [], []
-    for shard in range(documents // 1000):
-        lines = []
-        for n in range(1000):
-            shown, order = rng.permutation(things)[:4], rng.permutation(4)
-            own = [f"{shard}-{n}-{place}" for place in range(3)]
-            sources += own
-            vectors.append(looks[shown[:3]] + rng.normal(size=(3, 128)).astype(np.float32))
-            line = {
-                "id": f"{shard}-{n}",
-                "sentences": [f"a thing{shown[place]} and word{rng.integers(50)} here" for place in order],
-                "images": own,
-                "links": [[int(np.flatnonzero(order == place)[0]), place] for place in range(3)],
-                "split": ("validation", "test")[n % 2] if n < 100 else "train",
-            }
-            lines.append(json.dumps(line) + "\n")
-        (folder / "shards" / f"{shard:04}.jsonl").write_text("".join(lines))
-    write_feature_table(folder / "features.npy", sources, [np.concatenate(vectors)], dim=128)
-    values = {
-        "name": "x",
-        "dim": 64,
-        "features": {"image": str(folder / "features.npy")},
-        "text": {"word_dim": 32},
-        "training": {"epochs": 2 if documents == 10_000 else 1, "batch": 32, "learning_rate": 2e-3, "buffer": 2000},
-    }
-    (folder / "recipe.json").write_text(json.dumps(values))
-    return make_recipe(values, source="benchmark")
-
-
-class Clock:
-    """Notes CPU time and memory while a run goes on."""
-
-    def __init__(self) -> None:
-        self.trained, self.before, self.most = 0.0, 0.0, 0
-
-    def step(self, epoch: int, step: int, steps: int, loss: float) -> None:
-        if step > 1:
-            self.trained += time.process_time() - self.before
-        self.before = time.process_time()
-        if step % 20 == 0:
-            self.most = max(self.most, status_of("RssAnon"))
-
-    def epoch(self, row: Mapping[str, float | None]) -> None:
-        pass
-
-
-def status_of(name: str) -> int:
-    """Kilobytes; unlike ``getrusage`` it does not begin with what the process had that started this one."""
-    return int(Path("/proc/self/status").read_text().partition(f"{name}:")[2].split()[0])
-
-
-def print_run(recipe: Path, corpus: Path, folder: Path) -> None:
-    clock, loaded = Clock(), make_recipe(json.loads(recipe.read_text()), source="benchmark")
-    train(loaded, [corpus], folder, watcher=clock)
-    test = json.loads((folder / "metrics.json").read_text())["test"]
-    documents = 900 * loaded.training.epochs * len(list((recipe.parent / "shards").iterdir()))
-    told: Row = {
-        "peak memory, MB": round(status_of("VmHWM") / 1024),
-        "no file, MB": round(clock.most / 1024),
-        "documents a CPU second": round(documents / clock.trained),
-    }
-    for name in ("auc", "p@1"):
-        low, high = test["intervals"][name]
-        told[name] = f"{100 * test[name]:.1f} ({100 * low:.1f} to {100 * high:.1f})"
-    print(json.dumps(told))
 
 
 def evaluation(turns: int) -> list[Row]:

@@ -91,7 +91,6 @@ NEEDY = {
     "library add lib docs --evidence ocr": "library",
     "train default -c corpus.jsonl -o model": "train",
     "train relations -c corpus.jsonl -o model": "train",
-    "scale features corpus.jsonl -o features": "train",
     "link a.md --model clip": "models",
     "link a.md --text clip": "models",
     "link a.md --model org/clip --download": "hub",

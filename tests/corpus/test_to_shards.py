@@ -134,7 +134,7 @@ def test_which_tar_lies_beside(tmp_path, name):
 
 
 def test_what_is_no_corpus_says_what_to_do(tmp_path):
-    with pytest.raises(CorpusError, match="write their features first: `iconotext scale features`"):
+    with pytest.raises(CorpusError, match="name the corpus file in it"):
         list(read_rows(tmp_path))
     (tmp_path / "_manifests").mkdir()
     with pytest.raises(CorpusError, match="name the shards that it was made of"):

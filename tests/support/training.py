@@ -183,29 +183,6 @@ def made(documents, *, corpora=None, splits=None):
     )
 
 
-def features_of(folder: Path, recipe: Recipe, corpus: Path, *, each: int = 10) -> Path:
-    """Shards of so many documents of a corpus, and of their features, made in this process."""
-    lines = corpus.read_text().splitlines(keepends=True)
-    (folder / "shards").mkdir(parents=True, exist_ok=True)
-    for number in range(-(-len(lines) // each)):
-        (folder / "shards" / f"{number:03}.jsonl").write_text("".join(lines[number * each : (number + 1) * each]))
-    return made_of(folder / "shards", recipe)
-
-
-def made_of(shards: Path, recipe: Recipe) -> Path:
-    # Imported here: they import much that a training does not need.
-    from iconotext.corpus.shard_results import begin
-    from iconotext.corpus.shards import ShardSettings, find_shards
-    from iconotext.scale.features import Features, _setup
-
-    output = shards.parent / "features"
-    digest = begin(str(output), _setup(recipe, ShardSettings()))
-    stage = Features(str(output), digest, recipe=recipe)
-    for shard in find_shards([str(shards)]):
-        stage.run(shard)
-    return output
-
-
 def tables(corpus: Path, **more) -> Recipe:
     return small_recipe(features={"image": str(corpus.with_name("features.npy"))}, **more)
 

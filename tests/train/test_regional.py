@@ -30,7 +30,6 @@ from tests.support.training import (
     Stop,
     StopAt,
     edited,
-    features_of,
     metrics_of,
     regional_recipe,
     weights_of,
@@ -253,15 +252,6 @@ def test_each_corpus_may_have_its_regions_beside_it(tmp_path):
         prepare(recipe, corpora, tmp_path / "prepared")
     (tmp_path / "a" / "regions.concepts.txt").write_bytes((tmp_path / "b" / "regions.concepts.txt").read_bytes())
     assert prepare(recipe, corpora, tmp_path / "prepared").meta["key"] != before
-
-
-@pytest.mark.training
-def test_two_processes_train_on_parts_of_shards(trained, tmp_path):
-    training = {"devices": 2, "precision": "bf16", "epochs": 1, "buffer": 24}
-    recipe = regional_recipe(trained, training=training)
-    train(recipe, [features_of(tmp_path, recipe, trained / "corpus.jsonl", each=30)], tmp_path / "model")
-    assert load_model(tmp_path / "model").recipe.training.devices == 2
-    assert metrics_of(tmp_path / "model")["test"]["documents"] == 24
 
 
 @pytest.mark.training

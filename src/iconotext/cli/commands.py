@@ -102,7 +102,6 @@ COMMANDS = (
     Command("scale", "Link many documents in shards, in many processes.", "", "parquet"),
     Command("scale link", "Link the documents of shards.", "scale:link", "parquet"),
     Command("scale duplicates", "Find pictures that look like an earlier one.", "scale:duplicates", "parquet"),
-    Command("scale features", "Write the features of shards, once, to train on them.", "scale:features", "train"),
     Command("mcp", "Answer a language model's questions about the documents of a folder (MCP).", "mcp:mcp", "mcp"),
     Command("models", "List models, those that are here and those worth fetching; fetch one.", "models:models"),
     Command("cache", "Show the place, size and contents of the cache.", "cache:show"),
@@ -123,7 +122,6 @@ SHOWN = {
     "corpus build captions": "source output pairs versions format images validation test seed download force",
     "corpus build mmc4": "source images output fetch only-found min-sentences min-images min-similarity workers force",
     "scale link": "output to unlinked sample images without engine workers model min-confidence",
-    "scale features": "output recipe set images sample without engine address workers download json",
 }
 """The options of commands with many that stand at the top of their help; the others stand under ``MORE``."""
 

@@ -1,12 +1,10 @@
-"""``iconotext scale``: link the documents of shards, find near-duplicate pictures, write features for training."""
+"""``iconotext scale``: link the documents of shards, find near-duplicate pictures."""
 
 from __future__ import annotations
 
 import sys
 from dataclasses import replace
 from typing import Annotated, Any
-
-import typer
 
 from iconotext.cli.common import known_errors, progress
 from iconotext.cli.options import (
@@ -15,11 +13,9 @@ from iconotext.cli.options import (
     Fields,
     Json,
     Model,
-    RecipeKeys,
     Runtime,
     Threads,
     argument,
-    complete_recipes,
     option,
     settings_options,
 )
@@ -107,47 +103,11 @@ def duplicates(
         _report(output, result, json)
 
 
-@settings_options
-def features(
-    shards: Shards,
-    output: Annotated[str, option("--output", "-o", help="Folder of the features, here or in a store.")],
-    recipe: Annotated[
-        str,
-        typer.Option(help="Recipe, shipped or a file, that will be trained.", autocompletion=complete_recipes),
-    ] = "default",
-    set_: RecipeKeys = None,
-    settings: Annotated[ShardSettings, Fields(only=("images", "sample", "without", "allow_outside"))] = ShardSettings(),
-    work: EngineSettings = EngineSettings(),
-    threads: Threads = None,
-    runtime: Runtime = None,
-    download: Download = False,
-    json: Json = False,
-) -> None:
-    """Write the features of shards, once: `iconotext train` then trains on the folder, however large it is.
-
-    Each shard gives a shard of features, with what training needs of every document. Recipes that ask for the same
-    features share them; what was made for others is refused. The same command again does only what is missing.
-
-    **Examples**
-
-    - `iconotext scale features shards/ --recipe hessel2019/dense -o features/`
-    - `iconotext train hessel2019/dense --corpus features/ --output my-model`
-    - `iconotext scale features s3://bucket/obelics --recipe adapt -o s3://bucket/features --engine ray`
-    """
-    with known_errors(download=download, goes_on=True, elsewhere=True):
-        from iconotext.recipe import load_recipe
-        from iconotext.scale.features import write_features
-
-        loaded = load_recipe(recipe, set_ or [])
-        result = write_features(shards, output, loaded, settings=settings, engine=work, watch=progress)
-        _report(output, result, json, noun="gold link", without=settings.without is not None)
-
-
-def _report(output: str, result: dict[str, Any], json: bool, *, noun: str = "link", without: bool = False) -> None:
+def _report(output: str, result: dict[str, Any], json: bool, *, without: bool = False) -> None:
     if json:
         say_json({"output": output, **result})
     else:
-        _show(output, result, noun)
+        _show(output, result)
     others = result["others"]
     for name, number in list(result["pictureless"].items())[:SHOWN]:
         complain(f"{readable(name)}: {counted(number, 'picture')}, none found")
@@ -165,7 +125,7 @@ def _report(output: str, result: dict[str, Any], json: bool, *, noun: str = "lin
         sys.exit(1)
 
 
-def _show(output: str, result: dict[str, Any], noun: str) -> None:
+def _show(output: str, result: dict[str, Any]) -> None:
     from iconotext.scale.duplicates import DUPLICATES
     from iconotext.system.object_store import joined
 
@@ -182,7 +142,7 @@ def _show(output: str, result: dict[str, Any], noun: str) -> None:
     if "duplicates" in result:
         say(f"{counted(result['duplicates'], 'picture')} like an earlier one: {joined(output, DUPLICATES)}")
     else:
-        say(counted(result["links"], noun))
+        say(counted(result["links"], "link"))
     reasons = sorted(result["reasons"].items(), key=lambda pair: (-pair[1], pair[0]))
     for reason, number in reasons[:SHOWN]:
         say(as_typed(f"  {number:,} × {readable(reason)}"))

@@ -33,7 +33,7 @@ def train(
         option(
             "--corpus",
             "-c",
-            help="Corpus to train on, or a folder that `iconotext scale features` wrote; may be given several times.",
+            help="Corpus to train on; may be given several times.",
         ),
     ] = None,
     output: Annotated[
@@ -54,7 +54,6 @@ def train(
 
     - `iconotext train --init default --corpus docs.jsonl --output my-model`
     - `iconotext train hessel2019/assignment --corpus mscoco.jsonl --set training.batch=31`
-    - `iconotext train hessel2019/dense --corpus features/` streams the shards that `iconotext scale features` wrote
     - `iconotext train my-recipe.toml -c first.jsonl -c second.jsonl`
     - `iconotext train relations -c clue.jsonl -c cite.jsonl` learns how texts and pictures relate, from labels
     """

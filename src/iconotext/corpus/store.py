@@ -298,14 +298,8 @@ def format_of(path: Path) -> FormatName:
 def _no_corpus(folder: Path) -> str:
     """Return what a folder is instead of a corpus, and what to name instead."""
     if (folder / "_manifests").is_dir():
-        return (
-            "made of shards by `iconotext scale`, without their texts; name the shards that it was made of. Figures of "
-            "training on features are in metrics.json of the model"
-        )
-    return (
-        f"a folder without {DOCUMENTS_FILE}; name the corpus file in it. To train on a folder of shards, write their "
-        "features first: `iconotext scale features`"
-    )
+        return "made of shards by `iconotext scale`, without their texts; name the shards that it was made of"
+    return f"a folder without {DOCUMENTS_FILE}; name the corpus file in it"
 
 
 def target_format(path: Path) -> FormatName:

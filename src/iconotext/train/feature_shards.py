@@ -1,7 +1,4 @@
-"""Training on shards of features, each a prepared corpus in one file, where one for all would be too large.
-
-``scale.features`` writes the shards.
-"""
+"""Training on shards of features, each a prepared corpus in one file, where one for all would be too large."""
 
 from __future__ import annotations
 

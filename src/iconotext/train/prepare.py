@@ -1,7 +1,4 @@
-"""Encodes every sentence and image of corpora in files into arrays on disk, once for all epochs.
-
-``scale.features`` does so for shards, with ``DocumentTable`` and ``write_documents``.
-"""
+"""Encodes every sentence and image of corpora in files into arrays on disk, once for all epochs."""
 
 from __future__ import annotations
 
