@@ -46,7 +46,7 @@ LEFT_OUT = re.compile(r"not (?:\w+|\(\w+(?: or \w+)*\))")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out modules all of whose tests have a mark that ``-m "not ..."`` leaves out: so what they need is not imported."""
+    """Leave out modules of which ``-m "not ..."`` leaves out every test: so what they need is not imported."""
     expression = config.getoption("markexpr")
     if collection_path.suffix != ".py" or not LEFT_OUT.fullmatch(expression):
         return None
@@ -85,7 +85,7 @@ def picture(tmp_path: Path) -> MakeImage:
 
 @pytest.fixture
 def install_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Path]]:
-    """Install a package of one module until the test ends: ``install_package(name, code, group, entry="name:object")``."""
+    """Install a package of one module for a test: ``install_package(name, code, group, entry="name:object")``."""
 
     def forget() -> None:
         for module, name in TABLES_OF_PLUGINS:
