@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -136,4 +137,6 @@ def digest(path: Path) -> str:
 
 
 if __name__ == "__main__":
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` may close the pipe early
     main()

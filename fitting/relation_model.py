@@ -43,6 +43,6 @@ def labelled(name: str, data: Path, work: Path) -> Path:
     """The corpus of a published table of labels; no picture is looked at."""
     target = work / f"{name}.jsonl"
     if not target.exists():
-        build = [sys.executable, "-m", "iconotext", "corpus", "build", name, "--output", str(target)]
+        build = [sys.executable, "-m", "iconotext", "papers", "build", name, "--output", str(target)]
         subprocess.run([*build, "--source", str(data / "coherence" / LABELLED[name])], check=True)
     return target

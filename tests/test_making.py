@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import subprocess
+import sys
 from inspect import signature
 from pathlib import Path
 from pkgutil import resolve_name
 
 import fitting.__main__ as making
 import pytest
-from fitting import PACKAGE
+from fitting import PACKAGE, ROOT
 from fitting.__main__ import RECORDS, STEPS, Step, main
 
 from iconotext.errors import CorpusError
@@ -77,6 +80,14 @@ def test_a_step_writes_its_record_and_is_listed_with_it(tmp_path, monkeypatch, c
     assert "third: no such step; there are first" in capsys.readouterr().err
 
 
+def test_a_reader_that_has_seen_enough_of_the_list_gets_no_traceback():
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "wb") as pipe:
+        done = subprocess.run([sys.executable, "-m", "fitting"], stdout=pipe, stderr=subprocess.PIPE, cwd=ROOT)
+    assert done.stderr == b""
+
+
 def test_words_are_counted_in_the_sections_of_open_textbooks(tmp_path, monkeypatch):
     evidence = pytest.importorskip("fitting.evidence")
     monkeypatch.setattr(evidence, "EVIDENCE", tmp_path)
@@ -87,6 +98,21 @@ def test_words_are_counted_in_the_sections_of_open_textbooks(tmp_path, monkeypat
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert evidence.count_words(tmp_path, Path()) == {"words": 2, "sections": 9}
     assert (tmp_path / "word_counts.txt").read_text().splitlines()[0] == "9"
+
+
+@pytest.mark.slow
+def test_labelled_pairs_are_built_by_the_command_of_the_papers(tmp_path, monkeypatch):
+    made = pytest.importorskip("fitting.relation_model")
+    monkeypatch.setattr(made, "LABELLED", {"cite": "cite.csv"})
+    head = (
+        "|Index|q10_resp|q1_resp|q2_resp|q3_resp|q4_resp|q5_resp|q6_resp|q7_resp|q8_resp|q9_resp|qimg|stim_id|stim_txt|"
+    )
+    rows = [f"{n}|{n}|||True|True|False|True|False|True|True||cake_{n}_0.jpg|{n}_1|Bake cake {n}.|" for n in range(20)]
+    table = tmp_path / "coherence" / "cite.csv"
+    table.parent.mkdir()
+    table.write_text("\n".join([head + "complement", *rows]) + "\n")
+    corpus = made.labelled("cite", tmp_path, tmp_path)
+    assert len(corpus.read_text().splitlines()) == 20
 
 
 @pytest.mark.slow
