@@ -31,7 +31,6 @@ import numpy as np
 from numpy.typing import NDArray
 from result_tables import Figure, Table, program_version, share, show, write_record
 
-from iconotext.decide.choose import in_order
 from iconotext.decide.combine import (
     Coefficients,
     combine,
@@ -162,7 +161,6 @@ def weighed(
     coefficients: Mapping[str, Mapping[str, Coefficients]],
     kind: Evidence,
     *,
-    ordered: bool = False,
     known: bool = False,
 ) -> Score:
     """What the program does, with the weights that have not seen the publisher."""
@@ -170,7 +168,7 @@ def weighed(
     def score(text: Text) -> tuple[FloatMatrix, NDArray[np.float64]]:
         evidence = text.known if known else text.evidence
         (found,) = combine([evidence.only([kind])], coefficients[text.publisher])
-        confidence = in_order(found.confidence) if ordered else found.confidence
+        confidence = found.confidence
         blocks = np.array([sentence.block for sentence in text.rewritten.document.sentences])
         best = confidence.argmax(axis=0)
         same = blocks[:, None] == blocks[best]
@@ -196,7 +194,6 @@ def place_tables(texts: Sequence[Text], unseen: Mapping[str, Unseen]) -> Iterato
         "`place`, captions alone": (weighed(weights, "caption"), MIN_CONFIDENCE),
         "`place`": (weighed(weights, "context"), MIN_CONFIDENCE),
         "`place`, all pictures": (weighed(weights, "context"), 0.0),
-        "`place`, in the order of the pages": (weighed(weights, "context", ordered=True), MIN_CONFIDENCE),
         "`place`, the links of the pages known": (weighed(weights, "context", known=True), MIN_CONFIDENCE),
     }
     groups = {
@@ -254,7 +251,7 @@ def pictures_table(pages: Sequence[Page]) -> Table:
     }
     shown: dict[str, dict[str, Figure]] = {}
     for name, kinds in rows.items():
-        settings = LinkSettings(evidence=kinds, select="best", min_confidence=0.0, relations="none")
+        settings = LinkSettings(evidence=kinds, k=1, min_confidence=0.0, relations="none")
         documents = (as_known(text.document, kinds, number) for number, text in enumerate(texts))
         results = []
         for text, linked in zip(texts, Linker(encoder, settings).link_all(documents, {}), strict=True):

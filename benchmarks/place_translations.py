@@ -24,7 +24,6 @@ from result_tables import Figure, Table
 
 from iconotext import Document, Linker, LinkSettings
 from iconotext.corpus.store import read_corpus
-from iconotext.decide.choose import in_order
 from iconotext.decide.combine import combine
 from iconotext.place.parallel import PARALLEL, aligned, in_parallel
 from iconotext.place.pictures import from_elsewhere
@@ -87,7 +86,7 @@ def translation_tables(folder: Path, most: int | None = None) -> Iterator[Table]
 
 def pages_of(path: Path, language: str, most: int | None) -> dict[str, LinkedDocument]:
     """The linked pages of a language, by the name that a page has in all languages."""
-    settings = LinkSettings(relations="none", select="best", min_confidence=0.0)
+    settings = LinkSettings(relations="none", k=1, min_confidence=0.0)
     linker = Linker.load("default", settings)
     documents = [replace(document, language=language) for document in read_corpus(path)][:most]
     note(f"linking {len(documents)} pages in {language}")
@@ -136,7 +135,7 @@ def test(translation: Translation, method: Method, least: float) -> Placed:
 def methods_of(linker: Linker) -> dict[str, tuple[Method, float]]:
     """The methods by name, each with the smallest confidence of a placed picture."""
 
-    def weighed(*kinds: Evidence, ordered: bool = False) -> Method:
+    def weighed(*kinds: Evidence) -> Method:
         own = Linker(linker.encoder, linker.settings.model_copy(update={"evidence": kinds}))
 
         def method(translation: Translation, page: LinkedDocument) -> tuple[FloatMatrix, NDArray[np.float64]]:
@@ -144,7 +143,7 @@ def methods_of(linker: Linker) -> dict[str, tuple[Method, float]]:
             evidence = own.gather(replace(joined(translation.text, ()), images=tuple(images)))
             (found,) = combine([evidence])
             confidence = np.zeros((len(translation.text.sentences), len(images)), np.float32)
-            confidence[:, evidence.numbers] = in_order(found.confidence) if ordered else found.confidence
+            confidence[:, evidence.numbers] = found.confidence
             return confidence, of_paragraph(translation.text, confidence)
 
         return method
@@ -165,7 +164,6 @@ def methods_of(linker: Linker) -> dict[str, tuple[Method, float]]:
         "`place`, captions alone": (weighed("caption"), MIN_CONFIDENCE),
         "`place`": (weighed(*EVIDENCE), MIN_CONFIDENCE),
         "`place`, all pictures": (weighed(*EVIDENCE), 0.0),
-        "`place`, all pictures, in the order of the pages": (weighed(*EVIDENCE, ordered=True), 0.0),
         "`place --parallel`": (parallel, MIN_CONFIDENCE),
         "`place --parallel`, all pictures": (parallel, 0.0),
         "`place --parallel`, at least 0.5": (parallel, 0.5),

@@ -35,7 +35,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=os.environ.get("ICONOTEXT_DATA", ROOT.parent / "shared" / "data"))
     folder = parser.parse_args().data / "documents" / "languages"
-    linker = Linker.load(settings=LinkSettings(select="best", min_confidence=0.0, relations="none"))
+    linker = Linker.load(settings=LinkSettings(k=1, min_confidence=0.0, relations="none"))
     hits: dict[str, list[list[bool]]] = defaultdict(list)
     for name, code in LANGUAGES.items():
         documents = list(read_corpus(folder / f"{code}.jsonl"))

@@ -139,7 +139,7 @@ RUNS: dict[str, list[str | list[str]]] = {
 """What the guides say that each extra is for."""
 
 OF_PAPERS = [
-    "-m iconotext papers analyze sizes corpus.jsonl --plot sizes.svg",
+    "-m iconotext papers analyze sizes corpus.jsonl",
     # trained rows with their scores, curves, and word vectors of the texts at hand
     f"-m iconotext papers reproduce 2 --corpus corpus.jsonl --only random --only dense {SMALL_ROWS}features.npy",
     "-m iconotext papers analyze correlation reproduced/2/results/random.parquet reproduced/2/results/dense.parquet",

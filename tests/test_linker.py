@@ -23,7 +23,7 @@ from tests.support.encoders import image_backbone
 
 @pytest.fixture(scope="module")
 def linker() -> Linker:
-    return Linker.load(settings=LinkSettings(cache=False, select="best"))
+    return Linker.load(settings=LinkSettings(cache=False, k=1))
 
 
 @pytest.fixture(scope="module")
@@ -64,12 +64,12 @@ def test_the_words_in_a_picture_find_their_sentence(photos, tmp_path):
     sign.save(tmp_path / "IMG_4.png")
     document = bare(photos)
     document = replace(document, images=(*document.images, Image("IMG_4.png", tmp_path / "IMG_4.png")))
-    linker = Linker.load(settings=LinkSettings(evidence=("picture", "ocr"), select="best"))
+    linker = Linker.load(settings=LinkSettings(evidence=("picture", "ocr"), k=1))
     linked = linker.link(document)
     assert [link.sentence for link in sorted(linked.links, key=lambda link: link.image)] == [0, 1, 2, 3]
     assert [line.text for line in linked.document.images[3].lines] == ["Taxes due in May"]
     assert {link.image: link.evidence["ocr"] > 0 for link in linked.links}[3]
-    again = Linker.load(settings=LinkSettings(evidence=("picture", "ocr"), select="best")).link(document)
+    again = Linker.load(settings=LinkSettings(evidence=("picture", "ocr"), k=1)).link(document)
     assert again.document == linked.document
     assert again.links == linked.links
 
@@ -150,8 +150,8 @@ def test_the_shipped_recipe_made_the_default_model():
 
 @pytest.mark.slow
 def test_other_backbones_mean_the_bridge_and_the_result_says_so(linker, photos):
-    untrained = Linker.load("no-training", LinkSettings(cache=False, select="best"))
-    named = Linker.load(settings=LinkSettings(cache=False, select="best", image="efficientnet-lite0"))
+    untrained = Linker.load("no-training", LinkSettings(cache=False, k=1))
+    named = Linker.load(settings=LinkSettings(cache=False, k=1, image="efficientnet-lite0"))
     linked = named.link(bare(photos))
     assert linked.model == "no-training"
     np.testing.assert_array_equal(linked.similarity, untrained.link(bare(photos)).similarity)
@@ -193,7 +193,7 @@ def captioned() -> Document:
 @pytest.fixture(scope="module")
 def photographer() -> Linker:
     """What knows everyday photographs, as these are."""
-    return Linker.load("photographs", LinkSettings(cache=False, select="best"))
+    return Linker.load("photographs", LinkSettings(cache=False, k=1))
 
 
 @pytest.fixture(scope="module")
@@ -271,8 +271,8 @@ def test_the_rest_of_the_document_stays_as_it_is(photographer, captioned, explai
 
 @pytest.mark.slow
 def test_linking_explains_where_that_is_set_and_keeps_all_else(photos):
-    plain = Linker.load(settings=LinkSettings(cache=False, select="best"))
-    explaining = Linker.load(settings=LinkSettings(cache=False, select="best", explain=True))
+    plain = Linker.load(settings=LinkSettings(cache=False, k=1))
+    explaining = Linker.load(settings=LinkSettings(cache=False, k=1, explain=True))
     linked, explained = plain.link(bare(photos)), explaining.link(bare(photos))
     assert all(link.explanation is None for link in linked.links)
     assert all(link.explanation is not None for link in explained.links)
@@ -292,7 +292,7 @@ def test_what_was_only_tried_does_not_go_into_the_cache(photos, monkeypatch):
         kept.append(len(rows))
         put(self, rows, **kind)
 
-    linker = Linker.load(settings=LinkSettings(select="best"))
+    linker = Linker.load(settings=LinkSettings(k=1))
     linked = linker.link(bare(photos))
     monkeypatch.setattr(FeatureCache, "put", counting)
     explained = linker.explain(linked)

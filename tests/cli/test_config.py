@@ -70,7 +70,7 @@ def project(own):
 
 def test_environment_before_project_before_own_file(own, project, monkeypatch):
     own.write_text(
-        '[link]\nto = "json"\nselect = "best"\nmodel = "mine"\nexplain = true\n[library.add]\nmodel = "other"'
+        '[link]\nto = "json"\nselect = "top-k"\nmodel = "mine"\nexplain = true\n[library.add]\nmodel = "other"'
     )
     project.write_text('[link]\nto = "jsonl"\nselect = "threshold"')
     monkeypatch.setenv("ICONOTEXT_LINK_SELECT", "assignment")

@@ -86,7 +86,7 @@ def test_evidence_can_be_switched_off(article):
     (linked,) = json.loads(run("link", article, "--to", "json", "--evidence", "picture", "--min-confidence", 0))
     assert {kind for link in linked["links"] for kind in link["evidence"]} == {"picture"}
     assert len(linked["links"]) == 6  # three sentences for each image
-    (linked,) = json.loads(run("link", article, "--to", "json", "--select", "best", "--evidence", "layout,caption"))
+    (linked,) = json.loads(run("link", article, "--to", "json", "--k", "1", "--evidence", "layout,caption"))
     assert {kind for link in linked["links"] for kind in link["evidence"]} <= {"layout", "caption"}
     assert len(linked["links"]) <= 2
 

@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 import statistics
-from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from iconotext.corpus.row import Row
-from iconotext.corpus.stats import Bin, bins, row_stats
+from iconotext.corpus.stats import row_stats
 
 
 def row(n, m, links=None, split=None, prefix="i", **more):
@@ -68,13 +67,12 @@ def test_positive_rates_of_relations():
     assert row_stats([row(1, 1)]).relations == {}
 
 
-def test_histograms_and_different_images():
+def test_different_images_by_hand():
     rows = [
         Row(id="a", split="train", sentences=["A.", "B."], images=["a"], links=[(0, 0), (0, 0)]),
         Row(id="b", sentences=["A.", "B."], images=["a", "b", "c"], relations={"Visible": True}),
     ]
     found = row_stats(rows)
-    assert found.as_json()["histograms"] == {"sentences": {"2": 2}, "images": {"1": 1, "3": 1}}
     assert (found.splits, found.unique_images, found.links, found.unknown) == ({"train": 1, "none": 1}, 3, 1, 1)
 
 
@@ -82,29 +80,3 @@ def test_histograms_and_different_images():
 def test_different_images_are_counted(batches):
     found = row_stats(Row(id="a", sentences=[], images=batch) for batch in batches)
     assert found.unique_images == len({source for batch in batches for source in batch})
-
-
-def test_bins_by_hand():
-    assert bins({}, 10) == []
-    assert bins({10: 25_000}, 10) == [Bin(10, 10, 25_000)]
-    assert bins({1: 2, 3: 1}, 10) == [Bin(1, 1, 2), Bin(2, 2, 0), Bin(3, 3, 1)]
-    assert [each.label for each in bins({3: 1, 24: 1}, 4)] == ["0–9", "10–19", "20–29"]
-
-
-def test_a_long_tail_shares_a_bin():
-    found = bins({1: 500, 2: 490, 3: 9, 700: 1}, 10)
-    assert [(each.label, each.count) for each in found] == [("1", 500), ("2", 490), ("3+", 10)]
-    assert found[-1].high is None
-
-
-@given(st.dictionaries(st.integers(0, 3000), st.integers(0, 500), max_size=30), st.integers(2, 40))
-def test_every_document_is_in_the_bin_of_its_size(histogram, at_most):
-    found = bins(histogram, at_most)
-    assert len(found) <= at_most
-    assert sum(each.count for each in found) == sum(histogram.values())
-    widths = {each.high - each.low + 1 for each in found if each.high is not None}
-    assert len(widths) <= 1
-    assert all(before.high + 1 == after.low for before, after in pairwise(found))
-    for each in found:
-        inside = [n for size, n in histogram.items() if size >= each.low and (each.high is None or size <= each.high)]
-        assert each.count == sum(inside)

@@ -1,7 +1,7 @@
 import subprocess
 import sys
 from dataclasses import replace
-from itertools import permutations, product
+from itertools import permutations
 from typing import Any, get_args
 
 import numpy as np
@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from iconotext.decide.choose import choose_links, chosen_cells, in_order
+from iconotext.decide.choose import choose_links, chosen_cells
 from iconotext.decide.combine import (
     EXPLICIT_PRECISION,
     OVERRATED,
@@ -101,7 +101,7 @@ def test_a_document_with_all_kinds() -> None:
         Image("a.jpg", caption="A brother helping.", position=4, context=(LinkedSentence("My brother helped.", 0.9),)),
         Image("b.jpg", caption="Figure 2: Roof", position=6, lines=sign),
     )
-    linked = link_document(d, cosines(d), select="best", model="m")
+    linked = link_document(d, cosines(d), k=1, model="m")
     assert isinstance(linked, LinkedDocument)
     assert linked.model == "m"
     assert {(BLOCKS[link.sentence], link.image) for link in linked.links} == {(1, 0), (2, 1)}
@@ -122,22 +122,6 @@ def test_contributions_and_the_null_option_make_the_confidence() -> None:
     np.testing.assert_array_equal(found.score, found.confidence)
 
 
-def test_in_order_changes_the_confidence_of_the_images_that_take_part() -> None:
-    captions = ["Then the floor was sanded twice.", "Broken.", "A new saw in town."]
-    images = [Image(f"{k}.jpg", caption=caption) for k, caption in enumerate(captions)]
-    images[1] = replace(images[1], problem="broken")
-    d = workshop(*images)
-    alone = weigh_evidence(d, None, READING, evidence=["caption"]).confidence
-    assert alone.argmax(axis=0)[[0, 2]].tolist() == [2, 1]  # the saw was bought before the floor was sanded
-    expected = in_order(alone[:, [0, 2]])
-    assert abs(expected - alone[:, [0, 2]]).max() > 0.02
-    found = link_document(d, None, evidence=["caption"], select="order", min_confidence=0).links
-    assert {link.image: link.sentence for link in found} == dict(zip((0, 2), expected.argmax(axis=0), strict=True))
-    assert {link.image: link.confidence for link in found} == pytest.approx(
-        dict(zip((0, 2), expected.max(axis=0).tolist(), strict=True))
-    )
-
-
 @pytest.mark.parametrize("select", SELECTIONS)
 def test_weighed_evidence_is_not_changed_by_choosing(select: Any) -> None:
     d = workshop()
@@ -148,9 +132,8 @@ def test_weighed_evidence_is_not_changed_by_choosing(select: Any) -> None:
     for link in linked.links:
         same = [i for i, s in enumerate(d.sentences) if s.block == d.sentences[link.sentence].block]
         mass = sum(float(weighed.share[i, link.image]) for i in same)
-        if select != "order":
-            assert link.confidence == weighed.confidence[link.sentence, link.image]
-            assert link.paragraph == pytest.approx(min(mass, 1.0), abs=1e-6)
+        assert link.confidence == weighed.confidence[link.sentence, link.image]
+        assert link.paragraph == pytest.approx(min(mass, 1.0), abs=1e-6)
         assert link.evidence == {
             kind: float(matrix[link.sentence, link.image]) for kind, matrix in weighed.contributions.items()
         }
@@ -231,7 +214,7 @@ def test_heavy_packages_wait() -> None:
 def test_a_picture_with_nothing_else_gets_its_best_guess() -> None:
     bare = document(TEXTS[:4], [Image("IMG_1.jpg"), Image("IMG_2.jpg")], blocks=[None] * 4)
     for evidence in (["picture"], EVIDENCE):  # asked for, or all there is
-        linked = link_document(bare, cosines(bare), evidence=evidence, select="best")
+        linked = link_document(bare, cosines(bare), evidence=evidence, k=1)
         assert [link.image for link in linked.links].count(0) == 1
         assert len(linked.links) == 2
     assert link_document(bare, cosines(bare), evidence=["picture"], min_confidence=0.99).links == ()
@@ -249,7 +232,7 @@ matrices = arrays(
 @pytest.mark.parametrize(
     ("name", "options", "cells"),
     [
-        ("best", {}, {(0, 0), (0, 1)}),
+        ("top-k", {"k": 1}, {(0, 0), (0, 1)}),
         ("top-k", {"k": 2}, {(0, 0), (1, 0), (0, 1), (1, 1)}),
         ("top-k", {"k": 2, "min_confidence": 0.5}, {(0, 0), (1, 0), (0, 1)}),
         ("threshold", {"min_confidence": 0.8}, {(0, 0), (0, 1)}),
@@ -288,51 +271,6 @@ def test_shape_and_threshold(name: Any, matrix: Any, least: Any) -> None:
     assert (matrix[chosen] >= least).all()
 
 
-@pytest.mark.parametrize("name", ["best", "top-k"])
-def test_ties_go_to_the_first_sentence(name: Any) -> None:
-    chosen = chosen_cells(np.full((4, 2), 0.5, np.float32), name, k=1)
+def test_ties_go_to_the_first_sentence() -> None:
+    chosen = chosen_cells(np.full((4, 2), 0.5, np.float32), "top-k", k=1)
     np.testing.assert_array_equal(chosen.nonzero()[0], [0, 0])
-
-
-def by_enumeration(own: Any, none: Any, step_back: float) -> Any:
-    """What every way to give each image a sentence or none weighs, in all and by what it gives."""
-    sentences, images = own.shape
-    found, total = np.zeros(own.shape), 0.0
-    for way in product([None, *range(sentences)], repeat=images):
-        weight, last = 1.0, 0
-        for j, i in enumerate(way):
-            weight *= none[j] if i is None else own[i, j]
-            if i is not None:
-                weight *= step_back if i < last else 1.0
-                last = i
-        total += weight
-        for j, i in enumerate(way):
-            if i is not None:
-                found[i, j] += weight
-    return found, total
-
-
-@given(matrix=matrices, step_back=st.sampled_from([0.0067, 0.3, 1.0]), full=st.booleans())
-def test_in_order_sums_over_every_way(matrix: Any, step_back: float, full: bool) -> None:
-    confidence = matrix / max(float(matrix.sum(axis=0).max(initial=0)), 1e-3 if full else 1.0)
-    none = np.maximum(1 - confidence.sum(axis=0, dtype=np.float64), 1e-9)
-    found, total = by_enumeration(confidence, none, step_back)
-    level = np.ones(confidence.shape) * confidence.mean(axis=0, dtype=np.float64) if matrix.size else confidence
-    ordered = total / by_enumeration(level, none, step_back)[1]
-    share = ordered / (ordered + by_enumeration(confidence, none, 1.0)[1])
-    expected = share * found / total + (1 - share) * confidence
-    np.testing.assert_allclose(in_order(confidence, step_back=step_back), expected, atol=1e-5)
-    if step_back == 1:
-        np.testing.assert_allclose(expected, confidence, atol=1e-5)
-
-
-def test_images_that_are_surely_in_another_order_are_left_as_they_are() -> None:
-    confidence = 0.96 * np.eye(6, dtype=np.float32)[:, ::-1] + np.float32(0.005)
-    np.testing.assert_allclose(in_order(confidence), confidence, atol=1e-4)
-
-
-def test_in_order_of_a_long_document() -> None:
-    confidence = np.random.default_rng(0).dirichlet(np.full(2001, 0.01), 500).T[:2000].astype(np.float32)
-    found = in_order(confidence)
-    assert np.isfinite(found).all()
-    assert found.sum(axis=0).max() <= 1 + 1e-5

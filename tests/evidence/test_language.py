@@ -133,7 +133,7 @@ def test_a_model_that_learned_its_own_words_looks_at_images_of_any_document():
 
     linked = Linker(
         made_up(None, read_all),
-        LinkSettings(evidence=("picture", "caption"), select="best", min_confidence=0, relations="none"),
+        LinkSettings(evidence=("picture", "caption"), k=1, min_confidence=0, relations="none"),
     ).link(guide())
     assert set(linked.links[0].evidence) == {"picture", "caption"}
     assert "know: captions were not" in linked.notes[0]

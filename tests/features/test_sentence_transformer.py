@@ -46,7 +46,7 @@ def test_given_as_text_it_compares_documents_of_other_languages(tmp_path):
     tiny_bert(tmp_path, "mean")
     sentences = tuple(Sentence(f"Das Brett wird zum {n}. Mal zugesägt und danach geschliffen.") for n in range(4))
     document = Document("guide", sentences, (Image("a.png", noise(0), caption="ein Brett"),), language="de")
-    chosen = {"evidence": ("picture", "caption"), "select": "best", "min_confidence": 0, "cache": False}
+    chosen = {"evidence": ("picture", "caption"), "k": 1, "min_confidence": 0, "cache": False}
     with_text = Linker.load(settings=LinkSettings(text=str(tmp_path / "model"), **chosen)).link(document)
     assert with_text.notes == ()
     assert set(with_text.links[0].evidence) == {"picture", "caption"}

@@ -46,8 +46,8 @@ def send(server, files, path):
     [
         ("link", "link . --to json"),
         (
-            "link?evidence=caption,layout&select=best&min_confidence=0.2&relations=none",
-            "link . --to json --evidence caption,layout --select best --min-confidence 0.2 --relations none",
+            "link?evidence=caption,layout&k=1&min_confidence=0.2&relations=none",
+            "link . --to json --evidence caption,layout --k 1 --min-confidence 0.2 --relations none",
         ),
         ("link?min_confidence=0.3&explain=true", "link . --to json --min-confidence 0.3 --explain"),
         ("context?words=12&k=1&min_confidence=0.4", "context . --json --words 12 --k 1 --min-confidence 0.4"),

@@ -108,7 +108,7 @@ def test_a_model_links_as_it_was_validated(trained):
 
 @pytest.mark.training
 def test_what_carries_a_link_is_the_region_that_shows_it(trained):
-    settings = LinkSettings(evidence=("picture",), cache=False, explain=True, select="best")
+    settings = LinkSettings(evidence=("picture",), cache=False, explain=True, k=1)
     linker = Linker.load(str(trained / "model"), settings)
     prepared = open_prepared(trained / "prepared")
     regions, words = [], []

@@ -1,12 +1,11 @@
-"""Statistics of a corpus: the counts in Table 1 of Hessel 2019 and Tables 1 and 2 of Alikhani 2021, and histograms."""
+"""Statistics of a corpus: the counts in Table 1 of Hessel 2019 and Tables 1 and 2 of Alikhani 2021."""
 
 from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import accumulate, count
 from statistics import median
 from typing import Any
 
@@ -42,13 +41,11 @@ class Sizes:
 
     Attributes:
         median: 0 without documents, like mean and maximum.
-        histogram: Size to number of documents of this size, ascending.
     """
 
     median: float
     mean: float
     max: int
-    histogram: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +111,6 @@ class CorpusStats:
             "relations": {
                 name: {"positive": answers.yes, "answered": answers.total, "rate": answers.rate}
                 for name, answers in self.relations.items()
-            },
-            "histograms": {
-                name: {str(size): count for size, count in sizes.histogram.items()}
-                for name, sizes in (("sentences", self.sentences), ("images", self.images))
             },
         }
 
@@ -185,63 +178,4 @@ def _sizes(counts: Counter[int]) -> Sizes:
     if not total:
         return Sizes(0, 0, 0)
     mean = sum(size * n for size, n in counts.items()) / total
-    return Sizes(float(median(counts.elements())), mean, max(counts), dict(sorted(counts.items())))
-
-
-BULK = 0.99
-"""If the largest documents would stretch the bins, equal bins cover this share of the documents, and an open bin the
-rest.
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Bin:
-    """A range of sizes that are counted together.
-
-    Attributes:
-        high: The largest size; None for a last bin without an upper end.
-    """
-
-    low: int
-    high: int | None
-    count: int
-
-    @property
-    def label(self) -> str:
-        """The range as text: ``5``, ``5–9`` or ``100+``."""
-        if self.high is None:
-            return f"{self.low}+"
-        return f"{self.low}" if self.high == self.low else f"{self.low}–{self.high}"
-
-
-def bins(histogram: Mapping[int, int], at_most: int) -> list[Bin]:
-    """Return up to ``at_most`` bins, also empty ones, of width 1, 2, 5, ... from the smallest size to the largest.
-
-    If the largest hundredth of the documents would at least double the width of the bins, an open last bin has them.
-    """
-    sizes = sorted(size for size, number in histogram.items() if number)
-    if not sizes:
-        return []
-    low, high = sizes[0], sizes[-1]
-    bulk = _bulk_end(histogram, sizes)
-    width, short = _width(low, high, at_most), _width(low, bulk, at_most - 1)
-    if width >= 2 * short:
-        width, high = short, bulk
-    first, last = low // width, high // width
-    counts = Counter[int]()
-    for size in sizes:
-        counts[min(size // width, last + 1)] += histogram[size]  # larger ones share the open bin
-    result = [Bin(number * width, (number + 1) * width - 1, counts[number]) for number in range(first, last + 1)]
-    return [*result, Bin((last + 1) * width, None, counts[last + 1])] if counts[last + 1] else result
-
-
-def _bulk_end(histogram: Mapping[int, int], sizes: list[int]) -> int:
-    """Return the smallest size that at least the share ``BULK`` of the documents do not exceed."""
-    passed = list(accumulate(histogram[size] for size in sizes))
-    return next(size for size, number in zip(sizes, passed, strict=True) if number >= BULK * passed[-1])
-
-
-def _width(low: int, high: int, at_most: int) -> int:
-    """Return the smallest of the widths 1, 2, 5, 10, 20, ... with which ``at_most`` bins cover the sizes."""
-    widths: Iterator[int] = (digit * 10**power for power in count() for digit in (1, 2, 5))
-    return next(width for width in widths if high // width - low // width < at_most)
+    return Sizes(float(median(counts.elements())), mean, max(counts))

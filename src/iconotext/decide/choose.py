@@ -20,12 +20,6 @@ if TYPE_CHECKING:
     from iconotext.encoders.relation_model import RelationModel
     from iconotext.types import FloatMatrix
 
-_NEVER = 1e-9  # smallest probability of no sentence for an image, so that an impossible order does not divide by 0
-
-STEP_BACK = 0.0067
-"""Factor for an image whose sentence comes before the sentence of the previous image: exp(-5), chosen among exp(0) to
-exp(-8) with captions alone, for each of 19 books and guides on the other 18, with the same result every time."""
-
 
 def chosen_cells(
     confidence: FloatMatrix, select: Selection = "top-k", *, k: int = 3, min_confidence: float = 0.0
@@ -33,7 +27,7 @@ def chosen_cells(
     """Return the (S, V) cells that become links, of (S, V) confidences; ``select`` and ``k`` as in ``LinkSettings``.
 
     Cells below ``min_confidence`` never become links, so an image may stay without one. Ties go to the first sentence,
-    then the first image. ``order`` takes the confidences from ``in_order``.
+    then the first image.
     """
     allowed = confidence >= min_confidence
     if select == "threshold":
@@ -44,65 +38,9 @@ def chosen_cells(
         sentences, images = best_matching(np.where(allowed, confidence, 0.0)[rows])
         chosen[rows[sentences], images] = True
     else:
-        first = np.argsort(-confidence, axis=0, kind="stable")[: k if select == "top-k" else 1]
+        first = np.argsort(-confidence, axis=0, kind="stable")[:k]
         chosen[first, np.arange(confidence.shape[1])] = True
     return chosen & allowed
-
-
-def in_order(confidence: FloatMatrix, *, step_back: float = STEP_BACK) -> FloatMatrix:
-    """Adjust the confidences for documents in which images follow the order of their sentences.
-
-    The model is a hidden Markov model: each image takes a sentence or none, by its confidences, with the factor
-    ``step_back`` if the sentence stands before that of the last image that took one. The sums over all sequences are
-    exact. The prior probability of the order is one half; the confidences update it.
-
-    Args:
-        confidence: (S, V), sentences and images in reading order; no sentence has the rest of a column up to 1.
-        step_back: Above 0, at most 1; 1 changes nothing.
-
-    Returns:
-        (S, V) float32, the mean of the confidences with and without the order, weighted by their probabilities.
-    """
-    if confidence.size == 0:
-        return confidence
-    emission = np.vstack([np.zeros(confidence.shape[1]), confidence.astype(np.float64)])  # row 0: before any sentence
-    uniform = np.vstack([np.zeros(confidence.shape[1]), np.broadcast_to(emission[1:].mean(axis=0), confidence.shape)])
-    null = np.maximum(1.0 - emission.sum(axis=0), _NEVER)
-    reached, log_ordered = _forward(emission, null, step_back)
-    log_unordered = _forward(uniform, null, step_back)[1] + np.log(emission.sum(axis=0) + null).sum()
-    # Clipped where float64 would overflow.
-    posterior = 1.0 / (1.0 + np.exp(np.clip(log_unordered - log_ordered, -700, 700)))
-    ordered, after = np.zeros(confidence.shape, np.float32), np.ones(len(emission))
-    for j in reversed(range(confidence.shape[1])):
-        mass = emission[:, j] * _stepped(reached[j], step_back) * after
-        ordered[:, j] = (mass / (mass.sum() + null[j] * (reached[j] @ after)))[1:]
-        # The backward pass: seen from the end, the steps go the other way round.
-        after = _stepped((emission[:, j] * after)[::-1], step_back)[::-1] + null[j] * after
-        after /= after.max()  # only ratios count, and hundreds of factors below 1 would underflow
-    mixed: FloatMatrix = np.float32(posterior) * ordered + np.float32(1.0 - posterior) * confidence
-    return mixed
-
-
-def _forward(
-    emission: NDArray[np.float64], null: NDArray[np.float64], step_back: float
-) -> tuple[list[NDArray[np.float64]], float]:
-    """Run the forward pass; return the (S + 1,) mass before every image, with sum 1, and the log of the total mass."""
-    reached, total = [], 0.0
-    before = np.zeros(len(emission))
-    before[0] = 1.0
-    for j in range(emission.shape[1]):
-        reached.append(before)
-        before = emission[:, j] * _stepped(before, step_back) + null[j] * before
-        total += float(np.log(before.sum()))
-        before = before / before.sum()
-    return reached, total
-
-
-def _stepped(mass: NDArray[np.float64], step_back: float) -> NDArray[np.float64]:
-    """Return (S,) the mass at and before each place, plus ``step_back`` times the mass behind it."""
-    until: NDArray[np.float64] = np.cumsum(mass)
-    until += step_back * (until[-1] - until)
-    return until
 
 
 def choose_links(
@@ -124,10 +62,6 @@ def choose_links(
         ranking = "picture" in by_kind and without_others and select != "threshold"
         min_confidence = 0.0 if ranking else MIN_CONFIDENCE
     takes_part = np.array([image.problem is None for image in document.images], dtype=np.bool_)
-    if select == "order":
-        confidence = combination.confidence.copy()
-        confidence[:, takes_part] = in_order(confidence[:, takes_part])
-        combination = replace(combination, confidence=confidence)
     chosen = np.zeros(combination.confidence.shape, dtype=np.bool_)
     chosen[:, takes_part] = chosen_cells(
         combination.confidence[:, takes_part], select, k=settings.k, min_confidence=min_confidence

@@ -18,7 +18,7 @@ the best sentences are taken, the default is 0: all confidences are low then, an
 OF_CONTEXTS = ("evidence", "habit", "k", "min_confidence")
 """The settings of linking that contexts and chunks have, on the command line and the server."""
 
-Selection = Literal["top-k", "best", "order", "assignment", "threshold"]
+Selection = Literal["top-k", "assignment", "threshold"]
 
 
 def ordered_evidence(evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
@@ -49,9 +49,8 @@ class LinkSettings(BaseModel):
     """Where pictures stand, seen from the text they belong to (default: learned from the documents themselves)."""
 
     select: Selection = "top-k"
-    """Which pairs become links: ``top-k``, the k best sentences of each picture; ``best``, the best one;
-    ``order``, the best one, given that pictures follow the order of their sentences where they seem to;
-    ``assignment``, at most one on both sides; ``threshold``, all that are probable enough."""
+    """Which pairs become links: ``top-k``, the k best sentences of each picture; ``assignment``, at most one on
+    both sides; ``threshold``, all that are probable enough."""
 
     k: int = Field(3, ge=1)
     """Sentences for each picture, with ``top-k``."""

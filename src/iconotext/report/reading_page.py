@@ -52,8 +52,6 @@ FORM_KINDS: Mapping[FormKind, str] = {
 
 FORM_SELECTIONS: Mapping[str, str] = {
     "top-k": "the best sentences of each picture",
-    "best": "the best sentence of each picture",
-    "order": "the best one, in the order of the text",
     "assignment": "each sentence for one picture",
     "threshold": "all that are probable enough",
 }

@@ -98,7 +98,7 @@ def changed_links(
         held_out: Number of the corpus and id of each document that was not trained on.
     """
     encoders = [load_encoder(name) for name in (before, str(after))]
-    best = LinkSettings(select="best", min_confidence=0, relations="none")
+    best = LinkSettings(k=1, min_confidence=0, relations="none")
     alone, every = (
         [Linker(encoder, best.model_copy(update={"evidence": kinds})) for encoder in encoders]
         for kinds in (("picture",), best.evidence)

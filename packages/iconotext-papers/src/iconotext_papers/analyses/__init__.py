@@ -45,8 +45,6 @@ ANALYSES = (
              "Hessel 2019, Figures 3 and S1", "analyses.curves:write_curves"),
     Analysis("detection", "Measure object detection, which needs no training.",
              "Hessel 2019, section 3.3", "analyses.object_detection:evaluate_object_detection"),
-    Analysis("order", "Shuffle pictures, and put them back where they stood.",
-             "Wang et al. 2026 (COHERENCE)", "analyses.order:reorder"),
     Analysis("sizes", "Count documents, sentences and images beside the published numbers.",
-             "Hessel 2019, Table 1; Alikhani 2021, Tables 1 and 2", "analyses.corpus_sizes:write_sizes"),
+             "Hessel 2019, Table 1; Alikhani 2021, Tables 1 and 2", "cli.sizes:sizes"),
 )  # fmt: skip

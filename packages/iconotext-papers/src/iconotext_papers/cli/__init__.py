@@ -7,7 +7,7 @@ import typer
 from iconotext.cli.commands import ConfiguredCommand
 from iconotext.cli.corpus_build import builder_command
 from iconotext_papers.analyses import ANALYSES
-from iconotext_papers.cli import analyses, detection, order, sizes, studies
+from iconotext_papers.cli import analyses, detection, sizes, studies
 from iconotext_papers.cli.reproduce import reproduce
 from iconotext_papers.datasets import ALIKHANI_2021, HESSEL_2019, RELEASED
 
@@ -32,7 +32,7 @@ for panel, builders in PANELS:
         command = build.command(builder.name, short_help=builder.summary, cls=ConfiguredCommand, rich_help_panel=panel)
         command(builder_command(builder))
 for analysis in ANALYSES:
-    module = next(each for each in (analyses, detection, order, sizes) if hasattr(each, analysis.name))
+    module = next(each for each in (analyses, detection, sizes) if hasattr(each, analysis.name))
     analyze.command(analysis.name, short_help=analysis.summary, cls=ConfiguredCommand)(getattr(module, analysis.name))
 study.command("write", cls=ConfiguredCommand)(studies.write)
 study.command("count", cls=ConfiguredCommand)(studies.count_votes)

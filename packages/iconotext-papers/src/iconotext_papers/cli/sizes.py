@@ -9,8 +9,8 @@ from typing import Annotated
 from iconotext.cli.common import known_errors, progress
 from iconotext.cli.corpus import document_total
 from iconotext.cli.corpus_stats import HEADER, relation_grids, short_names, size_cells
-from iconotext.cli.options import Force, Json, argument, option
-from iconotext.cli.output import say, say_json, show
+from iconotext.cli.options import Json, argument
+from iconotext.cli.output import say_json, show
 from iconotext.corpus.stats import row_stats
 from iconotext.plain_text import percent
 from iconotext.report.tables import Grid
@@ -20,11 +20,7 @@ from iconotext_papers.published.sizes import TABLE_1
 
 def sizes(
     paths: Annotated[list[Path], argument(metavar="PATH...", help="Corpora, each a row of the table.")],
-    plot: Annotated[
-        Path | None, option(help="Draw the histograms of sentences and images per document into a .svg, .png or .pdf.")
-    ] = None,
     as_json: Json = False,
-    force: Force = False,
 ) -> None:
     """Count the documents, sentences and images of corpora beside Table 1 of Hessel 2019, and the relations.
 
@@ -33,25 +29,17 @@ def sizes(
 
     **Examples**
 
-    - `iconotext papers analyze sizes mscoco.jsonl dii.jsonl --plot sizes.svg`
+    - `iconotext papers analyze sizes mscoco.jsonl dii.jsonl`
     - `iconotext papers analyze sizes cite.jsonl clue.jsonl`
     """
     with known_errors():
         from iconotext.corpus.store import read_rows
-        from iconotext_papers.charts import check_figure
 
-        if plot is not None:
-            check_figure(plot, force=force)
         counts = [
             row_stats(progress(read_rows(path), total=document_total(path), label=f"Counting {path.name}"))
             for path in paths
         ]
         by_name = dict(zip(short_names(paths), counts, strict=True))
-        if plot is not None:  # first: who reads the tables may stop after some lines
-            from iconotext_papers.analyses.corpus_sizes import write_sizes
-
-            write_sizes(by_name, plot, force=force)
-            say(f"{plot}: histograms of {len(by_name)} {'corpora' if len(by_name) > 1 else 'corpus'}", err=True)
         if as_json:
             values = [{"corpus": str(path), **numbers.as_json()} for path, numbers in zip(paths, counts, strict=True)]
             say_json([*values, *({"published": name, **asdict(sizes)} for name, sizes in TABLE_1.items())])

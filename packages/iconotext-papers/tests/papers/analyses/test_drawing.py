@@ -7,12 +7,9 @@ import pytest
 from lxml import etree
 from matplotlib.figure import Figure
 
-from iconotext.corpus.row import Row
-from iconotext.corpus.stats import row_stats
-from iconotext.errors import OutputError, SettingError
+from iconotext.errors import OutputError
 from iconotext.train.validate import Sampling
 from iconotext_papers.analyses.bias import measure, write_distances
-from iconotext_papers.analyses.corpus_sizes import write_sizes
 from iconotext_papers.analyses.curves import Curve, sampling_panel, write_curves
 from iconotext_papers.charts import write_figure
 from iconotext_papers.tables.link_sections import write_shares
@@ -42,14 +39,9 @@ def test_names_in_a_figure_are_text_and_no_formula_and_break_no_file(tmp_path):
     assert not any("mathdefault" in text for text in shown)  # powers of ten at the axis are still set as such
 
 
-def sizes(*documents):
-    return row_stats(Row(id="a", split="train", sentences=["A."] * n, images=["i"] * m) for n, m in documents)
-
-
 VALUES = {"objective": (-1.0, -2.0, -3.0), "auc": (0.9, math.nan, 0.5)}
 CURVES = [Curve(f"m$_{n}", (1, 2, 3), VALUES) for n in range(6)]
 DISTANCES = measure(of([3, 4, 5, 5], [1, 2, 4.5]), resamplings=100)
-SIZES = {"a $x": sizes(*((n % 40, n % 7) for n in range(300)), (900, 200)), "none": sizes()}
 
 
 @pytest.mark.slow
@@ -58,9 +50,8 @@ SIZES = {"a $x": sizes(*((n % 40, n % 7) for n in range(300)), (900, 200)), "non
     [
         (partial(write_curves, CURVES[4:]), ("m$_5", "objective (−loss, validation)")),  # a name is no formula
         (partial(write_distances, DISTANCES), ("images of other documents", "images of the same document")),
-        (partial(write_sizes, SIZES), ("a $x: 301 documents", "none: 0 documents", "images per document", "max 900")),
     ],
-    ids=["curves", "distances", "sizes"],
+    ids=["curves", "distances"],
 )
 def test_equal_numbers_give_equal_charts_and_none_is_replaced_unasked(tmp_path, write, labels):
     path = tmp_path / "a.svg"
@@ -85,11 +76,6 @@ def test_shares_of_labels_in_any_order(tmp_path):
     assert texts[0] == texts[1]
     for label in ("supervised", "Ours", "labelled training documents", "AUC", "p@1"):
         assert label in texts[0]
-
-
-def test_sizes_of_no_corpus_cannot_be_drawn(tmp_path):
-    with pytest.raises(SettingError, match="no corpora"):
-        write_sizes({}, tmp_path / "a.svg")
 
 
 def overlaps(figure):

@@ -1,4 +1,4 @@
-"""``iconotext papers analyze sizes``: the published table, histograms in files."""
+"""``iconotext papers analyze sizes``, beside the published table."""
 
 from __future__ import annotations
 
@@ -33,20 +33,10 @@ def test_the_published_rows_are_shown(corpus):
     assert "WIKI" in result.stdout
     assert "as published" in result.stdout
     found = json.loads(run(corpus, "--json").stdout)
-    assert found[0]["histograms"]["sentences"] == {"1": 3, "2": 3, "3": 2}
+    assert found[0]["sentences"]["max"] == 3
     assert found[1]["published"] == "MSCOCO"
     assert found[1]["documents"] == [25_000, 2_000, 2_000]
     assert len(found) == 8
-
-
-def test_a_figure_is_written(corpus, tmp_path):
-    run(corpus, "--plot", tmp_path / "sizes.svg")
-    assert "c.jsonl: 8 documents" in (tmp_path / "sizes.svg").read_text()
-    again = run(corpus, "--plot", tmp_path / "sizes.svg", status=1)
-    assert "option force" in again.stderr
-    run(corpus, "--plot", tmp_path / "sizes.svg", "--force")
-    wrong = run(tmp_path / "gone.jsonl", "--plot", tmp_path / "sizes.gif", status=1)
-    assert "figures are written as" in wrong.stderr  # before anything is read
 
 
 def test_corpora_of_the_same_name_are_told_apart(corpus, tmp_path):
@@ -59,7 +49,7 @@ def test_corpora_of_the_same_name_are_told_apart(corpus, tmp_path):
 
 def test_an_empty_corpus(tmp_path):
     (tmp_path / "c.jsonl").write_text("\n")
-    run(tmp_path / "c.jsonl", "--plot", tmp_path / "x.png")
+    run(tmp_path / "c.jsonl")
 
 
 @pytest.mark.parametrize("columns", [60, 80, 160])
