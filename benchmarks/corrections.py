@@ -12,9 +12,7 @@ halves, several times (--splits): in one a scripted reviewer answers as the auth
 many as there are, in the order of doubt as the server shows them, or at random; measured is the other half, where
 nobody answers. Intervals are of 2,000 resamplings of the collections.
 
-Answers count in two ways: *habit* (where pictures stand); and *sure*, which the server does not have: the confidence of
-each best sentence is made to fit the answers by logistic regression, if that makes the answers of documents that were
-left out clearly more probable.
+Answers teach where pictures stand, as they do in the server.
 """
 
 from __future__ import annotations
@@ -33,23 +31,19 @@ from numpy.typing import NDArray
 
 from iconotext.corpus.store import read_corpus
 from iconotext.decide.choose import choose_links
-from iconotext.decide.combine import places_by_evidence, subset_name, weigh
+from iconotext.decide.combine import places_by_evidence, weigh
 from iconotext.decide.settings import LinkSettings
-from iconotext.evidence.caption import PROBE, Encode, Reading, texts_of
+from iconotext.evidence.caption import Encode, Reading
 from iconotext.evidence.gather import DocumentEvidence, gather_evidence
 from iconotext.evidence.habit import Habit, PlaceEvidence, infer_habit, judged_evidence
-from iconotext.features import FeatureCache, cached_text, load_text_backbone
 from iconotext.serve.store import Picture
 from iconotext.serve.verdicts import CANDIDATES, doubts, worths
 from iconotext.types import Document, Evidence, LinkedDocument
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from fitting.cited_documents import Cited, variants
-from fitting.cross_fitting import Learned, Source, group
-from fitting.evidence import captions
-from fitting.fit_evidence import FIRST, common_habit, example, fit_subset, with_habits
-from fitting.fit_matcher import fit_matcher
+from fitting.cited_documents import Cited
+from fitting.cross_fitting import Learned, Source, cross_fitted, group, text_encoder
 
 ROOT = Path(__file__).resolve().parent.parent
 FILES = ("cited/cited.jsonl", "textbook/cited.jsonl", "cited_text/openstax.jsonl")
@@ -91,7 +85,6 @@ class Measured(NamedTuple):
 
     sure: NDArray[np.float64]
     right: NDArray[np.bool_]
-    fitted: bool = False
 
 
 def main() -> None:
@@ -100,7 +93,7 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=3)
     arguments = parser.parse_args()
     collections = collected(arguments.data / "documents")
-    found: dict[tuple[str, str, int], dict[str, list[Measured]]] = defaultdict(lambda: defaultdict(list))
+    found: dict[tuple[str, int], dict[str, list[Measured]]] = defaultdict(lambda: defaultdict(list))
     for each in collections:
         for split in range(arguments.splits):
             for key, measured in tried(each, split):
@@ -120,12 +113,12 @@ def collected(folder: Path) -> list[Collected]:
         seen[name] += 1
         if seen[name] <= MOST:
             chosen.append((name, readable(document)))
-    encode = text_encoder([document for _, document in chosen])
+    encode = text_encoder()
     sources = []
     for name, document in chosen:
         vectors = encode([sentence.text for sentence in document.sentences])
         sources.append(Source(group(document), name, Cited(document, vectors, None, name)))
-    learned = cross_fitted(sources, encode)
+    learned = cross_fitted(sources, encode, pictures=False)
     by_name: dict[str, list[Source]] = defaultdict(list)
     for source in sources:
         by_name[source.collection].append(source)
@@ -137,36 +130,9 @@ def collected(folder: Path) -> list[Collected]:
     return found
 
 
-def cross_fitted(sources: Sequence[Source], encode: Encode) -> dict[str, Learned]:
-    """Class to what was fitted without it, as ``cross_fitting.cross_fitted`` but without pictures."""
-    found = {}
-    for left in sorted({source.group for source in sources}):
-        others = [source.cited for source in sources if source.group != left]
-        matcher = fit_matcher(captions(others, encode), encode([PROBE])[0])
-        examples = [example(c, encode, weight=w, matcher=matcher) for c, w in variants(others, seed=0)]
-        common = common_habit(examples)
-        weights = {"caption": fit_subset(examples, ("caption",))}
-        complete = with_habits(examples, weights, common)
-        weights |= {subset_name(kinds): fit_subset(complete, kinds) for kinds in FIRST}
-        found[left] = Learned(weights, matcher, common)
-        print(f"fitted without {left}", flush=True)
-    return found
-
-
 def readable(document: Document) -> Document:
     """The document with every picture, whether its file is there or not."""
     return replace(document, images=tuple(replace(image, problem=None) for image in document.images))
-
-
-def text_encoder(documents: Sequence[Document]) -> Encode:
-    """What encodes texts, out of the cache where they are there."""
-    texts = {sentence.text for document in documents for sentence in document.sentences} | {PROBE}
-    for document in documents:
-        for image in document.images:
-            texts |= {*texts_of(image).values(), *texts_of(replace(image, caption=None)).values()}
-    ordered = sorted(texts)
-    rows = dict(zip(ordered, cached_text(load_text_backbone(), FeatureCache()).encode(ordered), strict=True))
-    return lambda wanted: np.stack([rows[text] for text in wanted])
 
 
 def gathered(source: Source, encode: Encode, learned: Learned) -> Tried:
@@ -197,8 +163,8 @@ def best(of: Collected, habit: Habit, one: Tried, *, k: int = 1) -> LinkedDocume
     return choose_links(one.document, found, LinkSettings(k=k, min_confidence=0.0))
 
 
-def tried(of: Collected, split: int) -> Iterator[tuple[tuple[str, str, int], Measured]]:
-    """Way of learning, order and number of answers to what they are worth."""
+def tried(of: Collected, split: int) -> Iterator[tuple[tuple[str, int], Measured]]:
+    """Order and number of answers to what they are worth."""
     order = np.random.default_rng([split, len(of.documents)]).permutation(len(of.documents))
     half = len(order) // 2
     reviewed, others = [of.documents[n] for n in order[:half]], [of.documents[n] for n in order[half:]]
@@ -214,53 +180,7 @@ def tried(of: Collected, split: int) -> Iterator[tuple[tuple[str, str, int], Mea
             if not answers and way == "random":
                 continue
             habit = habit_of(of, said)
-            measured = measure(of, habit, others)
-            yield ("habit", way if answers else "none", answers), measured
-            if answers:
-                linked = list(judged(of, habit, reviewed, said))
-                yield ("habit, sure", way, answers), with_sureness(measured, linked)
-
-
-def with_sureness(measured: Measured, linked: Sequence[LinkedDocument]) -> Measured:
-    """The confidences as the answers would have them, if that stands the test."""
-    documents = []
-    for one in linked:
-        gold = set(one.document.links or ())
-        right = np.array([(link.sentence, link.image) in gold for link in one.links], np.float64)
-        documents.append((odds(np.array([link.confidence for link in one.links])), right))
-    start = np.array([1.0, 0.0])
-    better = []
-    for left, (x, right) in enumerate(documents):
-        others = [each for number, each in enumerate(documents) if number != left]
-        learned = fit_logistic(others) if others else start
-        better.append(improbability(x, right, start) - improbability(x, right, learned))
-    if sum(better) <= np.std(better) * len(better) ** 0.5:  # by less than its standard error
-        return measured
-    scale, shift = fit_logistic(documents)
-    return measured._replace(sure=1 / (1 + np.exp(-(scale * odds(measured.sure) + shift))), fitted=True)
-
-
-def odds(share: NDArray[np.float64]) -> NDArray[np.float64]:
-    share = np.clip(share, 1e-4, 1 - 1e-4)
-    logarithms: NDArray[np.float64] = np.log(share / (1 - share))
-    return logarithms
-
-
-def fit_logistic(documents: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> NDArray[np.float64]:
-    """Scale and shift of the log-odds, with a normal prior about no change: 0.25 and 0.5 are its deviations."""
-    x, right = (np.concatenate([each[part] for each in documents]) for part in (0, 1))
-    columns, precision, found = np.stack([x, np.ones_like(x)], 1), np.array([16.0, 4.0]), np.array([1.0, 0.0])
-    for _ in range(30):
-        share = 1 / (1 + np.exp(-columns @ found))
-        gradient = columns.T @ (share - right) + precision * (found - [1.0, 0.0])
-        step = np.linalg.solve((columns.T * (share * (1 - share))) @ columns + np.diag(precision), gradient)
-        found = found - step / max(1.0, 2 * float(np.abs(step).max()))
-    return found
-
-
-def improbability(x: NDArray[np.float64], right: NDArray[np.float64], by: NDArray[np.float64]) -> float:
-    z = x * by[0] + by[1]
-    return float((np.logaddexp(0, z) - right * z).sum())
+            yield (way if answers else "none", answers), measure(of, habit, others)
 
 
 def next_pictures(
@@ -286,15 +206,6 @@ def next_pictures(
     return [(reviewed[p.document], p.number) for p in left[:number]]
 
 
-def judged(of: Collected, habit: Habit, reviewed: Sequence[Tried], said: Said) -> Iterator[LinkedDocument]:
-    """The reviewed documents with the best links of their judged pictures, each found without its own answer."""
-    blind = replace(habit, judged={})
-    for one in reviewed:
-        if answers := said.get(one.document.id):
-            linked = best(of, blind, one)
-            yield replace(linked, links=tuple(link for link in linked.links if link.image in answers))
-
-
 def measure(of: Collected, habit: Habit, others: Sequence[Tried]) -> Measured:
     links = [(link, one.gold.get(link.image)) for one in others for link in best(of, habit, one).links]
     sure = np.array([link.confidence for link, gold in links if gold], np.float64)
@@ -310,39 +221,29 @@ def calibration_error(measured: Sequence[Measured]) -> float:
     )
 
 
-def improbable(measured: Sequence[Measured]) -> float:
-    """Mean improbability of "right" and "wrong" by the confidences, in nats."""
-    sure, right = (np.concatenate([getattr(each, name) for each in measured]) for name in ("sure", "right"))
-    return improbability(odds(sure), right.astype(np.float64), np.array([1.0, 0.0])) / len(sure)
-
-
 def image_at_1(measured: Sequence[Measured]) -> float:
     return float(np.concatenate([each.right for each in measured]).mean())
 
 
-def report(found: Mapping[tuple[str, str, int], Mapping[str, list[Measured]]]) -> None:
+def report(found: Mapping[tuple[str, int], Mapping[str, list[Measured]]]) -> None:
     """The tables."""
-    start = found["habit", "none", 0]
+    start = found["none", 0]
     names = sorted(start)
     drawn = np.random.default_rng(0).integers(len(names), size=(RESAMPLINGS, len(names)))
 
-    def change(some: Mapping[str, list[Measured]], measure: Callable[[Sequence[Measured]], float], unit: float) -> str:
-        """Mean over collections of what changes against no answers, with its interval."""
-        gained = unit * np.array([measure(some[name]) - measure(start[name]) for name in names])
+    def change(some: Mapping[str, list[Measured]], measure: Callable[[Sequence[Measured]], float]) -> str:
+        """Mean over collections of what changes against no answers, in points, with its interval."""
+        gained = 100 * np.array([measure(some[name]) - measure(start[name]) for name in names])
         low, high = np.quantile(gained[drawn].mean(axis=1), [0.025, 0.975])
         return f"{gained.mean():+.2f} ({low:+.2f} to {high:+.2f})"
 
     print(f"\n{len(names)} collections; image@1 {np.mean([image_at_1(start[name]) for name in names]):.1%}, ", end="")
     print(f"mean of the collections; {sum(len(m.right) for own in start.values() for m in own)} figures measured\n")
-    print(
-        "| learned | order | answers | image@1, points | nats | calibration error, points | of all together | fitted |"
-    )
-    print("|---" * 8 + "|")
-    for (learned, order, answers), some in found.items():
+    print("| order | answers | image@1, points | calibration error, points | of all together |\n|---|---|---|---|---|")
+    for (order, answers), some in found.items():
         every = [measured for own in some.values() for measured in own]
-        cells = [change(some, image_at_1, 100), change(some, improbable, 1), change(some, calibration_error, 100)]
-        whole, fitted = calibration_error(every), np.mean([measured.fitted for measured in every])
-        print(f"| {learned} | {order} | {answers} | {' | '.join(cells)} | {whole:.1%} | {fitted:.0%} |")
+        cells = [change(some, measure) for measure in (image_at_1, calibration_error)]
+        print(f"| {order} | {answers} | {' | '.join(cells)} | {calibration_error(every):.1%} |")
 
 
 if __name__ == "__main__":

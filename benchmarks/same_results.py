@@ -170,7 +170,7 @@ PAPERS = "packages/iconotext-papers/src"
 LISTED: dict[str, str] = {}
 
 # Fields that are never the same, and files that are for the program alone.
-CHANGING = {"seconds", "date", "written", "version", "digest", "versions"}
+CHANGING = {"seconds", "date", "written", "version", "digest", "versions", "setup"}
 SKIPPED = ["*/lib/*", "*/tensorboard/*", "*/prepared/*", "*/logs/*", "*.lock", "*/reproduce.json", "*.log"]
 
 TOLERANCE = 1.1e-6

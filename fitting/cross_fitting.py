@@ -24,7 +24,7 @@ from iconotext.decide.settings import LinkSettings
 from iconotext.evidence.caption import PROBE, Encode, Matcher, Reading
 from iconotext.evidence.gather import gather_evidence
 from iconotext.evidence.habit import PlaceEvidence, infer_habit
-from iconotext.features import load_text_backbone
+from iconotext.features import FeatureCache, cached_text, load_text_backbone
 from iconotext.types import Document, Evidence, LinkedDocument
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ class Source:
 
 
 def text_encoder() -> Encode:
-    """What encodes texts, each once."""
-    backbone = load_text_backbone()
+    """What encodes texts, each once, out of the cache where they are there."""
+    backbone = cached_text(load_text_backbone(), FeatureCache())
     known: dict[str, FloatMatrix] = {}
 
     def encode(texts: Sequence[str]) -> FloatMatrix:
@@ -84,15 +84,15 @@ class Learned(NamedTuple):
     common: NDArray[np.float64]
 
 
-def cross_fitted(seen: Sequence[Source], encode: Encode) -> dict[str, Learned]:
-    """Class to what was fitted without it."""
+def cross_fitted(seen: Sequence[Source], encode: Encode, *, pictures: bool = True) -> dict[str, Learned]:
+    """Class to what was fitted without it; weights of pictures only if there are any."""
     found = {}
     for left in sorted({source.group for source in seen}):
         others = [source.cited for source in seen if source.group != left]
         matcher = fit_matcher(captions(others, encode), encode([PROBE])[0])
         examples = [example(c, encode, weight=w, matcher=matcher) for c, w in variants(few(others), seed=0)]
         common = common_habit(examples)
-        found[left] = Learned(fit_coefficients(examples, common), matcher, common)
+        found[left] = Learned(fit_coefficients(examples, common, pictures=pictures), matcher, common)
     return found
 
 

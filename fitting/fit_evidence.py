@@ -89,12 +89,15 @@ def dump_coefficients(coefficients: Mapping[str, Coefficients]) -> str:
     return json.dumps({name: asdict(entry) for name, entry in coefficients.items()}, indent=1, sort_keys=True) + "\n"
 
 
-def fit_coefficients(examples: Sequence[Example], common: NDArray[np.float64]) -> dict[str, Coefficients]:
+def fit_coefficients(
+    examples: Sequence[Example], common: NDArray[np.float64], *, pictures: bool = True
+) -> dict[str, Coefficients]:
     """The weights of every combination of caption and layout, and of pictures added to them.
 
     Args:
         examples: Of ``variants``; without layout features. Their habits are inferred with the weights of the captions.
         common: (K,) how often images stand at each place: ``common_habit``.
+        pictures: Whether the weights of pictures are wanted.
 
     Returns:
         By ``subset_name``, and by kind for what is added; ``coefficients.json`` without the words in pictures.
@@ -106,10 +109,10 @@ def fit_coefficients(examples: Sequence[Example], common: NDArray[np.float64]) -
     complete = with_habits(examples, found, common)
     for kinds in FIRST:
         found[subset_name(kinds)] = fit_subset(complete, kinds)
-    pictures = [
-        Added(e.features["picture"], e.positive, _score(e, found)) for e in complete if e.features.get("picture")
-    ]
-    return found | {"picture": fit_added(pictures)}
+    if not pictures:
+        return found
+    seen = [Added(e.features["picture"], e.positive, _score(e, found)) for e in complete if e.features.get("picture")]
+    return found | {"picture": fit_added(seen)}
 
 
 def _score(e: Example, coefficients: Mapping[str, Coefficients]) -> FloatMatrix:
