@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,8 +12,6 @@ from iconotext.evidence.words import word_spans
 from iconotext.linked import LinkedDocument
 from iconotext.types import Document, Explanation, Image, Link, Sentence
 from tests.support.images import noise
-
-MakeLinked = Callable[..., LinkedDocument]
 
 
 def photograph(seed: int = 0, size: tuple[int, int] = (96, 64)) -> bytes:

@@ -36,7 +36,6 @@ BUILT = {
 """Folder to marker files: if one of these is beside it, a site generator fills the folder with repeated texts."""
 
 OWN_PAGE, TEMPLATE, EXCLUDED = "iconotext page", "HTML template", "excluded file"
-REASONS = frozenset((OWN_PAGE, TEMPLATE, EXCLUDED))
 """Reasons for skipping a file, besides its suffix."""
 
 TEXTS = frozenset(".doc .djvu .eml .fb2 .mobi .odp .pages .ppt .textile .txt".split())

@@ -19,9 +19,6 @@ Result = TypeVar("Result")
 MAX_WAITING = 64
 """Calls that may wait for a process."""
 
-PICTURE_SECONDS = 60.0
-"""Time limit in seconds for encoding a picture."""
-
 
 class BusyError(IconotextError):
     """Too many calls are waiting."""
