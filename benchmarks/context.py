@@ -1,6 +1,6 @@
 """Is the sentence that cites a figure in its context, and in its chunk? Beside the simple rules of equal length.
 
-    python benchmarks/context.py report     the tables of docs/results/context.md
+    python benchmarks/context.py report     the tables of docs/results/records, context-*.json and chunks-*.json
     python benchmarks/context.py lost       links documents/*/*.jsonl, cuts them and counts images that are in no chunk
 
 They need the data folder (--data, $ICONOTEXT_DATA, or ../shared/data beside the checkout); features are cached, then

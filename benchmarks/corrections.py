@@ -1,6 +1,6 @@
 """What corrections in `iconotext serve` are worth: for other documents of the same collection.
 
-    python benchmarks/corrections.py            prints the tables of docs/results/corrections.md
+    python benchmarks/corrections.py            prints the table of docs/results/records/corrections.json
 
 Needs the data folder (--data, $ICONOTEXT_DATA, or ../shared/data beside the checkout). Texts are encoded once, into the
 cache: some 75,000 sentences; then it takes minutes.

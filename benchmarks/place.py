@@ -1,6 +1,6 @@
 """How well pictures are placed in a text that has none.
 
-    python benchmarks/place.py report        prints all tables of docs/results/place.md
+    python benchmarks/place.py report        prints all tables of docs/results/records, place-*.json
     python benchmarks/place.py pictures      prints the one with what pictures show
     python benchmarks/place.py translations  prints those of pages in other languages: see place_translations.py
 

@@ -67,6 +67,8 @@ def program_version() -> str:
 def write_record(table: Table, command: str, version: str) -> None:
     """Write the record of a table into the folder of the repository's records."""
     records = _records()
+    path = records.OTHERS / f"{table.name}.json"
+    kept = records.read(table.name) if path.exists() else {}
     found = {
         "command": command,
         "table": None,
@@ -80,8 +82,10 @@ def write_record(table: Table, command: str, version: str) -> None:
         "recipe": {},
         "rows": [{"row": name, "key": None, "figures": dict(figures)} for name, figures in table.rows.items()],
         "head": table.head,
+        "title": kept.get("title", table.title),
+        "about": kept.get("about", []),
     }
-    (records.RECORDS / f"{table.name}.json").write_text(records.as_json(found), encoding="utf-8")
+    path.write_text(records.as_json(found), encoding="utf-8")
 
 
 def _records() -> Any:

@@ -14,6 +14,8 @@ cell may be a number, a text, or an object with ``value`` and optionally ``sd`` 
 of the first column.
 
 A record of a benchmark has no published table: ``table`` is null and ``recipe`` empty, and its script writes it.
+``title`` and ``about``, paragraphs of what was measured and what is known of it, make a page of such a record on the
+site (``site_hooks.py``).
 """
 
 from __future__ import annotations
@@ -296,12 +298,12 @@ def _commit() -> str:
 
 
 def as_json(found: Mapping[str, Any]) -> str:
-    """Write a record with one line for each row, so that changes can be read."""
+    """Write a record with one line for each row and paragraph, so that changes can be read."""
     lines = []
     for key, value in found.items():
-        if key == "rows":
+        if key in ("rows", "about"):
             rows = ",\n".join(f"  {json.dumps(row, ensure_ascii=False)}" for row in value)
-            lines.append(f' "rows": [\n{rows}\n ]')
+            lines.append(f' "{key}": [\n{rows}\n ]')
         else:
             lines.append(f' "{key}": {json.dumps(value, ensure_ascii=False)}')
     return "{\n" + ",\n".join(lines) + "\n}\n"
@@ -342,7 +344,9 @@ def shown(name: str, columns: Sequence[str] = ()) -> str:
         "minutes": not any("seconds" in row for row in rows),
     }
     chosen = [column for column in chosen if not empty.get(column)]
-    lines = [[found.get("head", "row"), *chosen, "program"], ["---"] * (len(chosen) + 2)]
+    of_one = not columns and len(set(states)) == 1
+    heads = [found.get("head", "row"), *chosen] + ([] if of_one else ["program"])
+    lines = [heads, ["---"] * len(heads)]
     notes = []
     for row, of in zip(rows, states, strict=True):
         mark = ""
@@ -357,11 +361,18 @@ def shown(name: str, columns: Sequence[str] = ()) -> str:
         }
         cells = [_cell(column, row["figures"].get(column, extra.get(column))) for column in chosen]
         called = row["row"] + (f" (K = {row['figures']['K']})" if "K" in row["figures"] else "")
-        lines.append([called.replace("|", "\\|") + mark, *cells, of])
+        lines.append([called.replace("|", "\\|") + mark, *cells] + ([] if of_one else [of]))
     table = "".join(f"| {' | '.join(line)} |\n" for line in lines)
-    below = "\n\n".join([] if columns else [_about(name, found), *notes])
+    below = "\n\n".join([] if columns else [_about(name, found, states[0] if of_one else ""), *notes])
     above = "" if columns else _commands(found)
     return f"{above}{table}" + (f"\n{below}\n" if below else "")
+
+
+def page(name: str) -> str:
+    """Return a page of a record: title, what was measured, and the table."""
+    found = read(name)
+    shown_below = shown(name).replace(f"(records/{name}.json)", f"({name}.json)")
+    return "\n\n".join([f"# {found['title']}", *found["about"], shown_below])
 
 
 def state(found: Mapping[str, Any], row: Mapping[str, Any]) -> str:
@@ -446,15 +457,19 @@ def _commands(found: Mapping[str, Any]) -> str:
     return "".join(f"    {line}\n" for line in lines) + ("\n" if lines else "")
 
 
-def _about(name: str, found: Mapping[str, Any]) -> str:
+def _about(name: str, found: Mapping[str, Any], program: str) -> str:
     of = f"Record: [{name}](records/{name}.json)"
     if found["recipe"] is None:
-        return f"{of}, written from an earlier edition of this page."
+        return f"{of}, written by hand from an earlier page, which did not note the version of the program."
     if found["table"] is None:
-        return f"{of}; measured on {found['date']}."
+        return f"{of}; measured on {found['date']}{_by(program)}."
     seeds = "one seed" if found["seeds"] == 1 else f"{found['seeds']} seeds"
     digest = f", SHA-256 {found['corpus']['sha256']}…" if found["corpus"]["sha256"] else ""
-    return f"{of}; {seeds}, measured on {found['date']}; corpus {found['corpus']['name']}{digest}."
+    return f"{of}; {seeds}, measured on {found['date']}{_by(program)}; corpus {found['corpus']['name']}{digest}."
+
+
+def _by(program: str) -> str:
+    return f" by the program {program}" if program else ""
 
 
 def main(arguments: Sequence[str]) -> int:

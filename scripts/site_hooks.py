@@ -1,12 +1,14 @@
-"""What the site adds to the guides: pages that iconotext makes of our own documents, and the list of decisions."""
+"""What the site adds to the guides: pages that iconotext makes of our own documents, pages of records, and lists."""
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,8 @@ from mkdocs.structure.files import File
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "scripts")]
 
-from drawn_garden import write_garden  # noqa: E402  # lies beside this file
+import records  # noqa: E402  # lies beside this file
+from drawn_garden import write_garden  # noqa: E402
 
 from iconotext import Linker, save  # noqa: E402
 from iconotext.demo import write_demo  # noqa: E402
@@ -27,10 +30,17 @@ QUESTION = "Two children balance on a plank"
 
 
 def on_files(files: Any, *, config: Any) -> Any:
-    """Add the pages of ``live/``: the site is made with the program that it describes."""
+    """Add the pages of ``live/``, since the site is made with the program that it describes, and those of records."""
     for name, content in live_pages().items():
         files.append(File.generated(config, f"live/{name}", content=content))
+    for name in record_names():
+        files.append(File.generated(config, f"results/records/{name}.md", content=records.page(name)))
     return files
+
+
+def record_names() -> list[str]:
+    """Return the names of the records that have a page."""
+    return sorted(path.stem for path in records.OTHERS.glob("*.json"))
 
 
 @cache
@@ -91,11 +101,16 @@ def run(folder: Path, *arguments: str, ends: int = 0) -> str:
 
 
 def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> str:
-    """Put the list of decisions, by their titles, below the text of ``decisions.md``."""
-    if page.file.src_path != "decisions.md":
-        return markdown
-    found = sorted(Path(config["docs_dir"], "decisions").glob("*.md"))
-    titles = [path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ") for path in found]
-    return markdown + "".join(
-        f"\n- [{title}](decisions/{path.name})" for title, path in zip(titles, found, strict=True)
-    )
+    """Lead from the guides to the pages of records, and put the lists of decisions and records below their texts."""
+    if page.file.src_path == "decisions.md":
+        found = sorted(Path(config["docs_dir"], "decisions").glob("*.md"))
+        titles = [path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ") for path in found]
+        return markdown + listed((title, f"decisions/{path.name}") for title, path in zip(titles, found, strict=True))
+    if page.file.src_path == "results/records.md":
+        return markdown + listed((records.read(name)["title"], f"records/{name}.md") for name in record_names())
+    return re.sub(r"(\]\([^)\s]*\brecords/[\w.-]+)\.json\)", r"\1.md)", markdown)
+
+
+def listed(links: Iterable[tuple[str, str]]) -> str:
+    """Return a list of links in Markdown, from titles and addresses."""
+    return "".join(f"\n- [{title}]({address})" for title, address in links)

@@ -109,7 +109,7 @@ the texts, of the file's name, and of the paragraphs around the picture alike.""
 GOOD, STRONG, GROWTH = 0.87, 1.83, 0.45
 """The lowest scores of a good and of a strong match among one picture, and how much they grow with the logarithm of the
 number of pictures, of which the best one fits the better by chance the more there are. From these scores on, a first
-result is right with a probability of one half and of nine tenths: see docs/results/search.md."""
+result is right with a probability of one half and of nine tenths: see docs/results/records/search-levels.json."""
 
 ALONE = 0.75
 """How much higher the limits are for a picture of which nothing is said: its score is its cosine alone."""

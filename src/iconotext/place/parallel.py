@@ -38,7 +38,8 @@ _COSTS = np.array([min(-math.log(math.erfc(deviation / math.sqrt(2))), LARGEST) 
 """Costs of deviations, interpolated between: the core has no erfc of arrays."""
 
 PARALLEL = 2.0
-"""Largest cost of texts that run in parallel; ``docs/results/place.md`` says how many of the others are below it."""
+"""Largest cost of texts that run in parallel; ``docs/results/records/place-translations.json`` says how many of the
+others are below it."""
 
 UNLIKE = "its document does not say the same in the same order as the text"
 """The problem of a picture whose document does not run in parallel."""

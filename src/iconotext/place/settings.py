@@ -12,7 +12,7 @@ from iconotext.system.plugins import Choices
 from iconotext.types import Evidence
 
 MIN_CONFIDENCE = 0.2
-"""Default of ``min_confidence``; see ``docs/results/place.md`` for what it means."""
+"""Default of ``min_confidence``; see ``docs/results/records/place-figures-least.json`` for what it means."""
 
 
 EVIDENCE: tuple[Evidence, ...] = (*(kind for kind in DEFAULT_EVIDENCE if kind != "layout"), "context")

@@ -56,12 +56,12 @@ def test_a_page_shows_command_table_and_origin(records, tmp_path):
     assert records.shown("a").splitlines() == [
         "    iconotext reproduce 2 --corpus a.jsonl --set dim=8",
         "",
-        "| row | AUC | published | minutes | program |",
-        "| --- | --- | --- | --- | --- |",
-        "| DC | 95.8 (95.0–97.0) | 98.9 / 93.6 / 80.1 | 1.5 | of an earlier program |",
-        "| TK | 9.0 | 98.9 / 93.9 / 80.1 | – | of an earlier program |",
+        "| row | AUC | published | minutes |",
+        "| --- | --- | --- | --- |",
+        "| DC | 95.8 (95.0–97.0) | 98.9 / 93.6 / 80.1 | 1.5 |",
+        "| TK | 9.0 | 98.9 / 93.9 / 80.1 | – |",
         "",
-        "Record: [a](records/a.json), written from an earlier edition of this page.",
+        "Record: [a](records/a.json), written by hand from an earlier page, which did not note the version of the program.",
     ]
     assert records.shown("a", ["AUC − DC"]).splitlines() == [
         "| row | AUC − DC | program |",
@@ -75,9 +75,9 @@ def test_a_page_shows_command_table_and_origin(records, tmp_path):
 def test_a_row_whose_recipe_is_another_one_today_says_so(records, tmp_path):
     rows = [{"row": "DC", "key": "dense", "figures": {"AUC": 1.0}, "recipe": {}}]
     write(tmp_path, recipe=of_today(records), rows=rows)
-    assert "| 0.1.0 (abc) |" in records.shown("a")
+    assert "measured on 2026-01-01 by the program 0.1.0 (abc); corpus" in records.shown("a")
     write(tmp_path, recipe=of_today(records, **{"training.factor": 7.0}), rows=rows)
-    assert "| of 0.1.0 (abc), not run again since |" in records.shown("a")
+    assert "by the program of 0.1.0 (abc), not run again since;" in records.shown("a")
     found = records.read("a")
     assert records.changes(found, found["rows"][0]) == ["training.factor"]
 
@@ -116,14 +116,23 @@ def test_a_record_of_a_benchmark_says_of_which_program_and_encoder_it_is(records
     assert records.shown("a").splitlines() == [
         "    python b.py",
         "",
-        "| rule | placed | program |",
-        "| --- | --- | --- |",
-        "| at the end | 1.2 (1.0–2.0) | 0.1.0 (abc) |",
+        "| rule | placed |",
+        "| --- | --- |",
+        "| at the end | 1.2 (1.0–2.0) |",
         "",
-        "Record: [a](records/a.json); measured on 2026-01-01.",
+        "Record: [a](records/a.json); measured on 2026-01-01 by the program 0.1.0 (abc).",
     ]
     write(tmp_path, table=None, recipe={}, corpus=None, encoders={"minilm": "00"}, rows=rows)
-    assert "| of 0.1.0 (abc), not run again since |" in records.shown("a")
+    assert "by the program of 0.1.0 (abc), not run again since." in records.shown("a")
+
+
+def test_a_page_of_a_record_says_what_was_measured(records, tmp_path):
+    rows = [{"row": "nearest", "key": None, "figures": {"image@1": "27.8 (26.6–29.2)"}}]
+    write(tmp_path, table=None, corpus=None, rows=rows, command="python b.py", title="Beside rules", about=["Figures."])
+    assert records.page("a").splitlines()[:8] == [
+        "# Beside rules", "", "Figures.", "", "    python b.py", "", "| row | image@1 |", "| --- | --- |",
+    ]  # fmt: skip
+    assert "Record: [a](a.json), written by hand" in records.page("a")
 
 
 @pytest.mark.slow
@@ -175,7 +184,8 @@ def test_a_record_of_retrieval(records, tmp_path, in_process):
 @pytest.mark.parametrize("path", RECORDS, ids=lambda path: path.stem)
 def test_a_record_of_the_repository_is_whole(path):
     found = json.loads(path.read_text(encoding="utf-8"))
-    assert [field for field in found if field != "head"] == FIELDS
+    assert [field for field in found if field not in ("head", "title", "about")] == FIELDS
+    assert ("about" in found) == (path.parents[2] == ROOT / "docs")
     assert all(row["row"] and (row["figures"] or row["note"]) for row in found["rows"])
     if found["recipe"] is not None:
         assert all("recipe" in row for row in found["rows"] if "seconds" in row)
