@@ -95,9 +95,7 @@ COMMANDS = {
         corpus check {in}/linked/corpus.jsonl --json
         corpus split {in}/linked/corpus.jsonl --output split.jsonl --test 0.3
         corpus convert {in}/linked/corpus.jsonl c.parquet
-        corpus convert {in}/linked/corpus.jsonl released --features efficientnet-lite0
         corpus convert {in}/mmc4/docs_no_face_shard_0_v3.jsonl.zip shard.jsonl
-        corpus convert c.parquet shard.parquet --to obelics
     """,
     "build-folder": """
         corpus build folder -s {in}/articles -o folder.jsonl --test 0.3 --links adjacent
@@ -126,8 +124,6 @@ COMMANDS = {
             --images {in}/clue/images --seed 2
     """,
     "build-cite": "papers build cite --source {in}/cite/cite.csv -o cite.jsonl --images {in}/cite/images",
-    "build-mmc4": "corpus build mmc4 -s {in}/mmc4 -o mmc4.jsonl --images {in}/mmc4/images",
-    "build-obelics": "corpus build obelics -s {in}/obelics -o obelics.jsonl --min-images 1",
     "build-multi-retrieval": (
         "papers build multi-retrieval -s {in}/released -o c.jsonl --images {in}/released/photos --compare MSCOCO"
     ),

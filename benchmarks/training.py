@@ -42,13 +42,13 @@ from torch.nn.functional import normalize
 
 from iconotext.encoders.joint_model import JointModel
 from iconotext.evaluate.results import Scored, evaluate
-from iconotext.features.feature_table import write_feature_table
 from iconotext.networks.transformer import RegionBatch
 from iconotext.recipe import Recipe, make_recipe
 from iconotext.recipe.encoders import Inputs
 from iconotext.train.batches import Batch
 from iconotext.train.loop import make_optimizer, training_step
 from iconotext.train.parallel import OneProcess
+from tests.support.feature_tables import write_feature_table
 
 WORDS, FEATURES, TOKENS = 10_000, 1280, 20
 Row = dict[str, str | float]

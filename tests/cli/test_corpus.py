@@ -12,7 +12,6 @@ from iconotext import read_corpus
 from iconotext.cli.commands import inside
 from iconotext.corpus.store import write_corpus
 from iconotext.errors import CorpusError, OutputError
-from iconotext.features.feature_table import load_feature_table
 from tests.support import program
 from tests.support.shards import write_tar
 
@@ -35,7 +34,7 @@ def features(folder, image, value=1.0):
     (folder / "id2row.json").write_text(json.dumps({image: 0}))
 
 
-@pytest.mark.parametrize(("command", "shown"), [([], "Commands"), (["build"], "From your own files")])
+@pytest.mark.parametrize(("command", "shown"), [([], "Commands"), (["build"], "pairs")])
 def test_without_a_command_there_is_help(command, shown):
     result = run(*command, status=2)
     assert shown in result.output
@@ -103,22 +102,18 @@ def test_stats(tmp_path, monkeypatch):
     assert numbers[0]["splits"] == {"train": 1, "test": 1}
 
 
-def test_convert_between_all_formats(tmp_path, picture):
+def test_convert_between_formats(tmp_path, picture):
     picture("img/a.png")
     path = corpus(tmp_path / "c.jsonl", row("a", "img/a.png", split="train", captions=["C"]))
     result = run("convert", path, tmp_path / "out/c.parquet")
     assert result.stdout == ""
-    result = run("convert", tmp_path / "out/c.parquet", tmp_path / "released")
-    assert "released has no place for captions: left out" in result.stderr
-    assert "--features computes them" in result.stderr
-    result = run("convert", tmp_path / "released", tmp_path / "shard.jsonl", "--to", "mmc4")
-    (document,) = read_corpus(tmp_path / "shard.jsonl")
-    assert (document.id, document.links) == ("a", ((0, 0),))
+    (document,) = read_corpus(tmp_path / "out/c.parquet")
+    assert (document.id, document.links, document.images[0].source) == ("a", ((0, 0),), "../img/a.png")
     again = run("convert", path, tmp_path / "out/c.parquet", status=1)
     assert "the option force" in again.stderr
     run("convert", path, tmp_path / "out/c.parquet", "--force")
     wrong = run("convert", path, tmp_path / "c.csv", status=1)
-    assert "c.csv: name a file .jsonl or .parquet; `iconotext corpus convert` and `split` also" in wrong.stderr
+    assert "c.csv: a corpus is written as a file .jsonl or .parquet" in wrong.stderr
 
 
 def test_convert_into_shards_and_what_goes_with_it(tmp_path, picture):
@@ -130,9 +125,6 @@ def test_convert_into_shards_and_what_goes_with_it(tmp_path, picture):
     assert "1 picture not at hand: named only" in done.stderr
     again = run("convert", tmp_path / "shards/00001.parquet", tmp_path / "again.jsonl")
     assert "1 picture in rows or in a tar: named only; --to shards takes them along" in again.stderr
-    shard, target = tmp_path / "shards/00001.parquet", tmp_path / "f/f.jsonl"
-    refused = run("convert", shard, target, "--features", "efficientnet-lite0", status=1)
-    assert "img/b.png: features need files" in refused.stderr
     for options, message in (
         (["--size", "1"], "--size is for shards: add --to shards"),
         (["--to", "shards", "--force"], "--force does not go with --to shards"),
@@ -140,45 +132,6 @@ def test_convert_into_shards_and_what_goes_with_it(tmp_path, picture):
     ):
         wrong = run("convert", path, tmp_path / "shards", *options, status=1)
         assert message in wrong.stderr
-
-
-def test_features_travel_with_the_corpus(tmp_path):
-    released = tmp_path / "mscoco"
-    released.mkdir()
-    (released / "docs.json").write_text(
-        json.dumps({"train": [[[["x", 0]], [["A.", -1]], "na"]], "val": [], "test": []})
-    )
-    features(released, "x")
-    result = run("convert", released, tmp_path / "out/mscoco.jsonl")
-    assert "copied too" in result.stderr
-    (document,) = read_corpus(tmp_path / "out/mscoco.jsonl")
-    assert [(image.source, image.problem) for image in document.images] == [("x", None)]
-    table = load_feature_table(tmp_path / "out/features.npy")
-    assert table.look_up([image.source for image in document.images])[0].shape == (1, 3)
-    run("check", tmp_path / "out/mscoco.jsonl")
-
-
-def test_features_of_another_corpus_are_not_taken_along(tmp_path, picture):
-    picture("in/a.png")
-    path = corpus(tmp_path / "in/c.jsonl", row("a", "a.png"))
-    features(tmp_path / "in", "x")
-    result = run("convert", path, tmp_path / "out/c.parquet")
-    assert "copied too" not in result.stderr
-    assert [file.name for file in (tmp_path / "out").iterdir()] == ["c.parquet"]
-
-
-def test_convert_looks_for_room_for_features_before_it_writes(tmp_path):
-    for value, name in enumerate(("one", "two")):
-        corpus(tmp_path / name / "c.jsonl", row("a", f"http://x.example/{name}"))
-        features(tmp_path / name, f"http://x.example/{name}", value)
-    out = tmp_path / "out"
-    run("convert", tmp_path / "one/c.jsonl", out / "one.parquet")
-    run("convert", tmp_path / "one/c.jsonl", out / "again.parquet")  # the same features
-    result = run("convert", tmp_path / "two/c.jsonl", out / "two.parquet", status=1)
-    assert "features.npy: is there already, of another data set" in result.stderr
-    assert not (out / "two.parquet").exists()
-    run("convert", tmp_path / "two/c.jsonl", out / "two.parquet", "--force")
-    assert load_feature_table(out / "features.npy").row_of == {"http://x.example/two": 0}
 
 
 def test_check_tells_images_that_are_no_file_and_no_row(tmp_path):
@@ -203,52 +156,6 @@ def test_several_corpora_are_checked(tmp_path, picture):
     found = [json.loads(line) for line in run("check", good, bad, "--json", status=1).stdout.splitlines()]
     assert [len(each["problems"]) for each in found] == [0, 1]
     run("check", good, good)
-
-
-def test_a_shard_made_of_a_shard_names_the_pictures_where_they_are(tmp_path, picture):
-    picture("in/shard_images/deep/a.png")
-    picture("in/photos/b.png")
-    infos = [{"image_name": "deep/a.png", "raw_url": "https://x.example/a"}, {"image_name": "../photos/b.png"}]
-    line = {"url": "https://x.example/", "text_list": ["A."], "image_info": infos}
-    corpus(tmp_path / "in/shard.jsonl", line)
-    shard = tmp_path / "in/shard.jsonl"
-    run("convert", shard, tmp_path / "mid/c.parquet")
-    (tmp_path / "new").mkdir()
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "new/again_images").symlink_to(tmp_path / "elsewhere")
-    for target in ("out/shard.jsonl", "in/other.jsonl", "in/shard.jsonl", "new/again.jsonl", "new/c.jsonl"):
-        run("convert", tmp_path / "mid/c.parquet", tmp_path / target, "--to", "mmc4", "--force")
-        run("check", tmp_path / target)
-        written = json.loads((tmp_path / target).read_text())["image_info"]
-        assert written[0]["raw_url"] == "https://x.example/a"
-        names = [info["image_name"] for info in written]
-        if target == "in/shard.jsonl":
-            assert names == ["deep/a.png", "../photos/b.png"]
-        if target == "out/shard.jsonl":
-            assert names == ["../in/shard_images/deep/a.png", "../in/photos/b.png"]
-
-
-def test_features_are_found_under_the_new_paths_of_their_pictures(tmp_path, picture):
-    picture("in/a.png")
-    corpus(tmp_path / "in/c.jsonl", row("a", "a.png"))
-    features(tmp_path / "in", "a.png")
-    run("convert", tmp_path / "in/c.jsonl", tmp_path / "out/c.parquet")
-    (document,) = read_corpus(tmp_path / "out/c.parquet")
-    assert document.images[0].source in load_feature_table(tmp_path / "out/features.npy").row_of
-
-
-def test_features_are_computed_for_the_released_code(tmp_path, picture):
-    picture("a.png")
-    picture("b.png", seed=1)
-    path = corpus(tmp_path / "c.jsonl", row("a", "a.png", "b.png", split="test"), row("b", "a.png", split="test"))
-    result = run("convert", path, tmp_path / "out", "--features", "efficientnet-lite0")
-    table = load_feature_table(tmp_path / "out/features.npy")
-    assert table.array.shape == (2, 1280)
-    found = [image.source for document in read_corpus(tmp_path / "out") for image in document.images]
-    assert np.ptp(table.look_up(found)[0][[0, 2]], axis=0).max() == 0
-    (tmp_path / "b.png").write_text("no picture")
-    result = run("convert", path, tmp_path / "other", "--features", "efficientnet-lite0", status=1)
-    assert "b.png" in result.stderr
 
 
 def test_split(tmp_path, picture):
@@ -366,8 +273,8 @@ def test_samples_are_read_to_the_place_where_they_are_cut_off(tmp_path, picture)
     assert "cannot be read on: c.tar: " in run("check", tar, status=1).stdout
     with pytest.raises(CorpusError, match=r"cannot be read on: c\.tar"):
         list(read_corpus(tar))
-    with pytest.raises(OutputError, match="webdataset is only read"):
-        write_corpus([], tmp_path / "d.tar", to="webdataset")
+    with pytest.raises(OutputError, match=r"written as a file \.jsonl or \.parquet"):
+        write_corpus([], tmp_path / "d.tar")
 
 
 def test_progress_is_shown_on_terminals_only(tmp_path, monkeypatch):

@@ -8,7 +8,7 @@ import shutil
 import numpy as np
 import pytest
 
-from iconotext.features import load_dual_encoder, load_image_backbone, load_text_backbone
+from iconotext.features import load_dual_encoder, load_text_backbone
 from iconotext.features.catalogue import HUB_MODELS
 from tests.support.graph_models import write_dual_graphs, write_sentence_graphs
 from tests.support.hub_models import noise
@@ -118,14 +118,6 @@ def test_a_library_is_made_and_searched(graphs):
     assert "the model's folder is gone" in run("search", "lib", "a cat", status=1)
     run("library", "add", "lib", "--model", "moved:quantized")
     assert json.loads(run("search", "lib", "a cat", "--json")) == best
-
-
-def test_features_of_a_corpus(graphs):
-    row = {"id": "a", "sentences": ["A cat."], "images": ["0.png", "1.png"], "links": [[0, 0]]}
-    (graphs / "corpus.jsonl").write_text(json.dumps(row) + "\n")
-    run("corpus", "convert", "corpus.jsonl", "out.jsonl", "--features", "clip:fp32")
-    own = load_image_backbone("clip").encode([graphs / "0.png", graphs / "1.png"]).pooled
-    np.testing.assert_allclose(np.load(graphs / "features.npy"), own, atol=1e-6)
 
 
 @pytest.mark.training

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 
 import numpy as np
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from iconotext.corpus.formats.mmc4 import looks_like_mmc4
-from iconotext.corpus.formats.released import documents_file, labels_of
+from iconotext.corpus.formats.released import documents_file
 from iconotext.corpus.row import UniqueIds
-from iconotext.corpus.store import read_corpus, write_corpus
+from iconotext.corpus.store import read_corpus
 
 MSCOCO = [
     [["000000074794", -1], ["000000339384", 1], [416357, 0]],
@@ -64,23 +61,6 @@ def test_one_split_alone(tmp_path):
     assert list(read_corpus(tmp_path, split="test")) == []
 
 
-def test_what_is_written_is_what_the_released_code_reads(tmp_path):
-    """Oracle: the few lines of its documentation, applied to the file with a plain JSON parser."""
-    write(tmp_path, train=[MSCOCO], val=[[[["x", None]], [["A.", None]], "d"]])
-    write_corpus(read_corpus(tmp_path), tmp_path / "again.v2", to="released")
-    data = json.loads((tmp_path / "again.v2/docs.json").read_text())
-    assert list(data) == ["train", "val", "test"]
-    images, sentences, metadata = data["train"][0]
-    links = {(s, i) for i, (_, s) in enumerate(images) if s != -1} | {
-        (s, i) for s, (_, i) in enumerate(sentences) if i != -1
-    }
-    assert links == {(0, 2), (1, 1)}
-    assert [label for _, label in sentences] == [-1, -1]
-    assert metadata == "train-0"
-    assert data["val"] == [[[["x", None]], [["A.", None]], "d"]]
-    assert data["test"] == []
-
-
 def test_where_documents_are_kept(tmp_path):
     (tmp_path / "folder.json").mkdir()
     assert documents_file(tmp_path / "mscoco") == tmp_path / "mscoco/docs.json"
@@ -121,14 +101,6 @@ def test_a_line_of_mmc4(tmp_path):
     assert first.meta["image_info"][0]["raw_url"] == "http://x"
 
 
-def test_a_shard_survives_a_journey_through_parquet(tmp_path):
-    path = tmp_path / "shard.jsonl"
-    path.write_text(json.dumps(SHARD))
-    write_corpus(read_corpus(path), tmp_path / "c.parquet")
-    write_corpus(read_corpus(tmp_path / "c.parquet"), tmp_path / "again.jsonl", to="mmc4")
-    assert json.loads((tmp_path / "again.jsonl").read_text()) == SHARD
-
-
 def test_downloaded_images_of_a_shard_are_found(tmp_path, picture):
     picture("shard_images/b9.jpg")
     (tmp_path / "shard.jsonl").write_text(json.dumps(SHARD))
@@ -152,40 +124,3 @@ def test_an_image_that_is_matched_to_nothing(tmp_path):
 def test_names_that_are_taken_are_stepped_over():
     ids = UniqueIds()
     assert [ids.take(name) for name in ("a#2", "a", "a", "a")] == ["a#2", "a", "a#3", "a#4"]
-
-
-def links_of(labels):
-    of_images, of_sentences = labels
-    return {(s, i) for i, s in enumerate(of_images) if s is not None} | {
-        (s, i) for s, i in enumerate(of_sentences) if i is not None
-    }
-
-
-def possible(links):
-    """Oracle: try every way of letting each link be named by one of its ends."""
-    for choice in itertools.product((0, 1), repeat=len(links)):
-        named = [(side, link[side]) for side, link in zip(choice, links, strict=True)]
-        if len(set(named)) == len(named):
-            return True
-    return False
-
-
-def test_images_name_sentences_where_there_is_a_choice():
-    assert labels_of([(2, 0), (0, 1)], 3, 3) == ([2, 0, None], [None, None, None])
-
-
-CIRCLES = {(0, 0), (0, 1), (1, 1), (1, 0), (3, 2), (3, 3), (4, 3), (4, 2)}
-
-
-@given(st.sets(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=11))
-@example({(0, 0), (1, 0), (2, 0)})  # a paragraph about one image
-@example({(s, i) for s in range(3) for i in range(3)})  # 9 links, 6 ends: impossible
-@example(CIRCLES)  # as many links as ends
-@example(CIRCLES | {(2, 0), (2, 2)})  # 10 links, 9 ends; the bridge opens the first circle and fails at the second
-def test_labels_are_found_exactly_where_they_are_possible(links):
-    labels = labels_of(links, 5, 5)
-    if labels is None:
-        assert not possible(sorted(links))
-    else:
-        assert links_of(labels) == links
-        assert sum(label is not None for label in labels[0]) == len({image for _, image in links})

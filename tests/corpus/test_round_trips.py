@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from iconotext.corpus.formats.table import schema_of
 from iconotext.corpus.row import IMAGE_TEXTS, SPLITS, Row
-from iconotext.corpus.store import count_documents, left_out, read_corpus, write_corpus
+from iconotext.corpus.store import count_documents, read_corpus, write_corpus
 from iconotext.errors import CorpusError, OutputError
 from iconotext.types import Document, Image, Sentence
 from tests.support.corpora import KEPT_TEXTS, NOT_KEPT, documents
@@ -28,10 +28,10 @@ def plain(document):
     return replace(document, images=images, meta=meta)
 
 
-def written_and_read(docs, name, **options):
+def written_and_read(docs, name):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
-        assert write_corpus(iter(docs), path, **options) == len(docs)
+        assert write_corpus(iter(docs), path) == len(docs)
         assert count_documents(path) == len(docs)
         found = [plain(document) for document in read_corpus(path)]
         for split in SPLITS:
@@ -58,28 +58,10 @@ def test_a_table_has_the_columns_of_a_row():
     assert schema_of(pa.string()).names == list(Row.model_fields)
 
 
-@settings(max_examples=60, deadline=None)
-@given(docs=documents(splits=SPLITS, plain=True, links="one an image"))
-def test_the_released_format_keeps_sentences_images_links_splits(docs):
-    wanted = sorted(docs, key=lambda document: SPLITS.index(document.split))
-    # A document without sentences and images has no place for labels: nobody can say that it has no links.
-    wanted = [d if d.sentences or d.images else replace(d, links=None) for d in wanted]
-    assert written_and_read(docs, "released") == wanted
-
-
-@settings(max_examples=60, deadline=None)
-@given(docs=documents(splits=(None,), plain=True, links="one an image").filter(bool))
-def test_mmc4_keeps_sentences_images_links(docs):
-    # A document none of whose images is matched looks like one that was never matched.
-    wanted = [d if d.links else replace(d, links=None) for d in docs]
-    read = written_and_read(docs, "shard.jsonl", to="mmc4")
-    assert [replace(d, meta={}) for d in read] == wanted
-
-
 @settings(max_examples=25, deadline=None)
 @given(
     docs=documents(splits=SPLITS, plain=True, links="one an image"),
-    names=st.permutations(["a.jsonl", "b.parquet", "c"]),
+    names=st.permutations(["a.jsonl", "b.parquet", "c.jsonl"]),
 )
 def test_any_chain_of_formats_ends_where_it_began(docs, names):
     with tempfile.TemporaryDirectory() as folder:
@@ -88,10 +70,7 @@ def test_any_chain_of_formats_ends_where_it_began(docs, names):
             write_corpus(before, Path(folder) / name)
             before = list(read_corpus(Path(folder) / name))
         found = {document.id: document for document in map(plain, before)}
-    for document in docs:
-        assert found[document.id] == (
-            document if document.sentences or document.images else replace(document, links=None)
-        )
+    assert found == {document.id: document for document in docs}
 
 
 def test_paths_of_pictures_follow_the_corpus(tmp_path, picture):
@@ -127,7 +106,7 @@ def test_what_reading_documents_finds_survives(tmp_path):
     assert (found.sentences, found.title, found.language) == (sentences, "A title", "de")
 
 
-@pytest.mark.parametrize("name", ["c.jsonl", "c.parquet", "released"])
+@pytest.mark.parametrize("name", ["c.jsonl", "c.parquet"])
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_number_of_documents(tmp_path, name):
     """40 MB of documents, of which a format may hold 256."""
@@ -151,7 +130,7 @@ def test_nothing_is_left_of_a_corpus_that_fails(tmp_path):
         yield Document("a", (), (), split="train")
         raise CorpusError("stop")
 
-    for name in ("c.jsonl", "c.parquet", "released"):
+    for name in ("c.jsonl", "c.parquet"):
         with pytest.raises(CorpusError, match="stop"):
             write_corpus(failing(), tmp_path / name)
         assert [file for file in tmp_path.rglob("*") if file.is_file()] == []
@@ -174,11 +153,6 @@ def test_what_cannot_be_written_is_said(tmp_path, picture):
             write_corpus([replace(one, meta={"x": "\ud800"})], tmp_path / name)
         with pytest.raises(CorpusError, match="'a'"):
             write_corpus([replace(one, meta={"x": {1, 2}})], tmp_path / name)
-    with pytest.raises(CorpusError, match="document 'a': has no split"):
-        write_corpus([one], tmp_path / "released")
-    two = Document("b", (Sentence("A."), Sentence("B.")), (Image("i"),), links=((0, 0), (1, 0)))
-    with pytest.raises(CorpusError, match="image 0 has several"):
-        write_corpus([two], tmp_path / "c.jsonl", to="mmc4")
     with pytest.raises(OutputError, match=r"\.jsonl or \.parquet"):
         write_corpus([one], tmp_path / "c.csv")
     assert list(tmp_path.rglob("*.*")) == []
@@ -187,12 +161,3 @@ def test_what_cannot_be_written_is_said(tmp_path, picture):
         write_corpus([one], tmp_path / "c.jsonl")
     write_corpus([one], tmp_path / "c.jsonl", force=True)
     assert json.loads((tmp_path / "c.jsonl").read_text()) == {"id": "a", "sentences": ["A."], "images": []}
-
-
-def test_what_a_format_leaves_out_is_known():
-    document = Document(
-        "a", (Sentence("A.", 0),), (Image("i", caption="C"),), split="test", meta={"relations": {}, "mmc4": {}, "x": 1}
-    )
-    assert left_out(document, "parquet") == set()
-    assert left_out(document, "released") == {"blocks", "captions", "meta", "relations"}
-    assert left_out(replace(document, meta={"mmc4": {}}), "mmc4") == {"blocks", "captions", "split"}

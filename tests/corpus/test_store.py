@@ -144,8 +144,6 @@ def test_rows_are_written_as_documents_are(tmp_path):
     with pytest.raises(CorpusError, match="two documents have this id"):
         write_rows([rows[0], rows[0]], tmp_path / "d.jsonl")
     assert not (tmp_path / "d.jsonl").exists()
-    with pytest.raises(CorpusError, match="'a': has no split"):
-        write_rows(rows, tmp_path / "released")
 
 
 NAMES = st.sampled_from(["a.png", "gone.png", "img", "lost", "https:", "host", "", ".", "..", "x" * 300, "b\0"])

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from iconotext.corpus.shards import reason_of
-from iconotext.errors import CorpusError, OutputError
-from iconotext.features.feature_table import check_copy, copy_feature_table, load_feature_table, write_feature_table
+from iconotext.errors import CorpusError
+from iconotext.features.feature_table import load_feature_table
 
 
 def table(tmp_path, array=None, rows=None):
@@ -93,85 +93,3 @@ def test_images_without_a_row_or_with_a_broken_one(tmp_path):
         "not in the table of features",
         "features that are not all finite numbers",
     ]
-
-
-def test_what_is_written_is_loaded(tmp_path):
-    chunks = [np.ones((2, 3), np.float32), np.zeros((1, 3), np.float32)]
-    path = tmp_path / "f" / "features.npy"
-    write_feature_table(path, ["a", "b", "c"], iter(chunks), dim=3)
-    found = load_feature_table(path)
-    np.testing.assert_array_equal(found.look_up(["c", "a"])[0], [[0, 0, 0], [1, 1, 1]])
-    with pytest.raises(OutputError, match="the option force"):
-        write_feature_table(path, ["a"], [chunks[1]], dim=3)
-    for sources, dim in ((["a"], 3), (["a", "b", "c"], 2)):
-        with pytest.raises(CorpusError, match=r"features|rows"):
-            write_feature_table(tmp_path / "g" / "features.npy", sources, iter(chunks), dim=dim)
-    assert not list((tmp_path / "g").iterdir())
-
-
-def test_copies_follow_new_names(tmp_path):
-    table(tmp_path)
-    target = tmp_path / "t"
-    assert copy_feature_table(tmp_path, target, renamed={"a": "x/a", "zebra": "y"})
-    np.testing.assert_array_equal(load_feature_table(target / "features.npy").look_up(["x/a"])[0], [[4, 5]])
-    assert not copy_feature_table(tmp_path, tmp_path)
-    assert not copy_feature_table(tmp_path / "nothing", target)
-    (tmp_path / "features.npy").unlink()
-    with pytest.raises(CorpusError, match="features need both"):
-        copy_feature_table(tmp_path, tmp_path / "u")
-    assert not (tmp_path / "u").exists()
-
-
-@pytest.fixture
-def two(tmp_path):
-    """A folder with features, and one with others."""
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-    table(tmp_path / "one")
-    table(tmp_path / "two", np.ones((3, 2)), {"c": 0})
-    return tmp_path / "one", tmp_path / "two"
-
-
-def test_other_features_are_replaced_only_by_force(two):
-    one, other = two
-    before = {file.name: file.read_bytes() for file in other.iterdir()}
-    for act in (check_copy, copy_feature_table):
-        with pytest.raises(
-            OutputError, match=r"two/features\.npy: is there already, of another data set.*the option force"
-        ):
-            act(one, other)
-        assert {file.name: file.read_bytes() for file in other.iterdir()} == before
-    check_copy(one, other, force=True)
-    assert copy_feature_table(one, other, force=True)
-    found = load_feature_table(other / "features.npy")
-    assert found.row_of == {"a": 2, "b": 0}
-    np.testing.assert_array_equal(found.look_up(["a"])[0], [[4, 5]])
-
-
-def test_the_same_features_stay_and_get_new_names(two):
-    one, _ = two
-    target = one.parent / "t"
-    for renamed in ({}, {}, {"a": "x/a"}):
-        check_copy(one, target)
-        assert copy_feature_table(one, target, renamed=renamed)
-    assert load_feature_table(target / "features.npy").row_of == {"a": 2, "b": 0, "x/a": 2}
-    assert (target / "features.npy").read_bytes() == (one / "features.npy").read_bytes()
-    with pytest.raises(OutputError, match="of another data set"):
-        copy_feature_table(one, target, renamed={"a": "b", "b": "a"})
-    assert copy_feature_table(one, target, renamed={"a": "b", "b": "a"}, force=True)
-    assert load_feature_table(target / "features.npy").row_of == {"b": 2, "a": 0}
-
-
-def test_one_file_of_two_in_the_target(two):
-    one, other = two
-    (other / "features.npy").unlink()
-    with pytest.raises(OutputError, match=r"id2row\.json: is there already, of another data set"):
-        check_copy(one, other)
-    (other / "id2row.json").write_text("{broken")
-    with pytest.raises(OutputError, match=r"id2row\.json: is there already"):
-        check_copy(one, other)
-    (other / "id2row.json").write_text('{"a": 2}')  # nothing contradicts
-    assert copy_feature_table(one, other)
-    (other / "id2row.json").unlink()  # as where a copy was killed
-    assert copy_feature_table(one, other)
-    assert load_feature_table(other / "features.npy").row_of == {"a": 2, "b": 0}

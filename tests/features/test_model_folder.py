@@ -31,7 +31,6 @@ MISTYPED = {
     "train default -c corpus.jsonl --set features.text=minlm": "did you mean minilm?",
     "train adapt --init mine/modl -c corpus.jsonl": "did you mean mine/model?",
     "papers reproduce 2 -c corpus.jsonl --set features.image=eficientnet-lite0": "did you mean efficientnet-lite0?",
-    "corpus convert corpus.jsonl o.jsonl --features eficientnet-lite0": "did you mean efficientnet-lite0?",
     "corpus build captions -s corpus.jsonl -o o.jsonl --backbone eficientnet-lite0": "did you mean efficientnet-lite0?",
 }
 

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from iconotext.features.feature_table import write_feature_table
 from iconotext.recipe import Recipe, make_recipe
 from iconotext.train import train
 from iconotext.train.prepared import Prepared, Words
 from tests.support.counted import calls
 from tests.support.detected_regions import Regional, lxmert, write_tsv
+from tests.support.feature_tables import write_feature_table
 
 THINGS = 12
 DIM = 16

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from iconotext.errors import CorpusError, FeatureError
-from iconotext.features.feature_table import write_feature_table
 from iconotext.train import prepare as module
 from iconotext.train.batches import epoch_batches, planned_reads, read_ahead
 from iconotext.train.feature_writers import ImageRows
 from iconotext.train.prepare import prepare
 from iconotext.train.prepared import META, open_prepared
 from tests.support import training as synthetic
+from tests.support.feature_tables import write_feature_table
 from tests.support.training import DIM, edited, small_recipe, write_synthetic
 
 

@@ -19,7 +19,7 @@ from typer.main import get_group
 
 from iconotext.cli.common import known_errors
 from iconotext.cli.config import Configured, flag, variable, words
-from iconotext.corpus.builders import BUILDERS, OWN_FILES, WEB_PAGES
+from iconotext.corpus.builders import BUILDERS
 from iconotext.system.plugins import say_broken
 
 PLUGINS = "iconotext.commands"
@@ -90,15 +90,11 @@ COMMANDS = (
     ),
     Command("corpus", "Check, count, convert, divide and build corpora."),
     Command("corpus check", "List everything that is wrong with a corpus.", "corpus:check"),
-    Command("corpus convert", "Write a corpus in another format, with features that lie beside it.", "corpus:convert"),
+    Command("corpus convert", "Write a corpus in another format.", "corpus:convert"),
     Command("corpus split", "Divide a corpus into train, validation and test, at random.", "corpus:split"),
     Command("corpus stats", "Count documents, sentences, images and links.", "corpus_stats:stats"),
-    Command("corpus build", "Make a corpus from documents, captioned photographs, or shards of web pages."),
-    *(
-        Command(f"corpus build {builder.name}", builder.summary, builder.module, builder.extra, panel)
-        for panel, builders in (("From your own files", OWN_FILES), ("Shards as published", WEB_PAGES))
-        for builder in builders
-    ),
+    Command("corpus build", "Make a corpus from documents or captioned photographs."),
+    *(Command(f"corpus build {builder.name}", builder.summary, builder.module) for builder in BUILDERS),
     Command("scale", "Link many documents in shards, in many processes.", "", "parquet"),
     Command("scale link", "Link the documents of shards.", "scale:link", "parquet"),
     Command("scale duplicates", "Find pictures that look like an earlier one.", "scale:duplicates", "parquet"),
@@ -120,7 +116,6 @@ SHOWN = {
     "library add": "model evidence relations language root include exclude fetch min-side download json",
     "corpus build folder": "source output links validation test language root include exclude fetch force",
     "corpus build captions": "source output pairs versions format images validation test seed download force",
-    "corpus build mmc4": "source images output fetch only-found min-sentences min-images min-similarity workers force",
     "scale link": "output to unlinked sample images without engine workers model min-confidence",
 }
 """The options of commands with many that stand at the top of their help; the others stand under ``MORE``."""

@@ -8,19 +8,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from iconotext.cli.common import check_unused, known_errors, progress
-from iconotext.cli.options import CorpusOutput, Download, Force, Json, Seed, Workers, argument, option
+from iconotext.cli.options import CorpusOutput, Force, Json, Seed, Workers, argument, option
 from iconotext.cli.output import say, say_json
 from iconotext.errors import CorpusError, OutputError
 from iconotext.plain_text import counted
 
 if TYPE_CHECKING:
     from iconotext.corpus.check import CheckedCorpus
-    from iconotext.corpus.store import FormatName
     from iconotext.system.processes import Watch
     from iconotext.types import Document
 
@@ -34,13 +33,8 @@ ANY_FORMAT = (
 
 
 class To(StrEnum):
-    """Formats of a corpus."""
+    """What a corpus is written as, where its name does not say it."""
 
-    JSONL = "jsonl"
-    PARQUET = "parquet"
-    RELEASED = "released"
-    MMC4 = "mmc4"
-    OBELICS = "obelics"
     SHARDS = "shards"
 
 
@@ -127,73 +121,38 @@ def _show_checked(checked: CheckedCorpus) -> None:
 def convert(
     source: Annotated[Path, argument(help=f"The corpus to read, {ANY_FORMAT}")],
     target: Annotated[Path, argument(help="The corpus to write.")],
-    to: Annotated[To | None, option(help="Format; default: as the name says, a folder for the released one.")] = None,
-    features: Annotated[
-        str | None,
-        option(
-            help="Compute features.npy and id2row.json beside the result with this image backbone: efficientnet-lite0, "
-            "a folder, or a name on the Hugging Face hub."
-        ),
-    ] = None,
-    links: Annotated[
-        str | None,
-        option(
-            metavar="MODEL",
-            help="Link the pictures with this model first (default, photographs, a folder); its links replace others.",
-        ),
+    to: Annotated[
+        To | None, option(help="shards: tables with the pictures in their rows (default: a file, as its name says).")
     ] = None,
     size: Annotated[
         int | None,
         option(min=1, help="With --to shards: documents of a shard (default: 1000)."),
     ] = None,
-    download: Download = False,
     force: Force = False,
 ) -> None:
-    """Write a corpus in another format; features of its images that lie beside it are copied along.
-
-    Features are `features.npy` and `id2row.json`, which serve all corpora of a folder: those of another data set that
-    lie beside the result are replaced only with --force.
+    """Write a corpus as .jsonl or .parquet.
 
     With --to shards a corpus becomes a folder of tables with the pictures in their rows, for `iconotext scale link`.
 
     **Examples**
 
     - `iconotext corpus convert corpus.jsonl corpus.parquet`
-    - `iconotext corpus convert mscoco/ mscoco.jsonl`
-    - `iconotext corpus convert corpus.jsonl for-released-code/ --features efficientnet-lite0`
     - `iconotext corpus convert shard.jsonl.zip shard.parquet`
-    - `iconotext corpus convert corpus.jsonl train-00000.parquet --to obelics`
-    - `iconotext corpus convert shard.jsonl linked.jsonl --to mmc4 --links default`
     - `iconotext corpus convert corpus.jsonl shards/ --to shards --size 500`
     """
-    with known_errors(download=download):
-        options = {"--features": features, "--links": links, "--force": force}
+    with known_errors():
         if to is To.SHARDS:
-            check_unused(options, "does not go with --to shards: leave it out")
+            check_unused({"--force": force}, "does not go with --to shards: leave it out")
             _write_shards(source, target, size)
             return
         check_unused({"--size": size}, "is for shards: add --to shards")
         from iconotext.corpus.convert import convert_corpus
 
-        kind = cast("FormatName | None", to and to.value)
-
-        watch = _watched(source)
-        result = convert_corpus(source, target, to=kind, features=features, links=links, force=force, watch=watch)
-        say(f"{result.file}: {counted(result.documents, 'document')}", err=True)
+        result = convert_corpus(source, target, force=force, watch=_watched(source))
+        say(f"{target}: {counted(result.documents, 'document')}", err=True)
         if result.inside:
             pictures = counted(result.inside, "picture")
             say(f"{pictures} in rows or in a tar: named only; --to shards takes them along", err=True)
-        if result.left_out:
-            say(f"{result.format} has no place for {', '.join(result.left_out)}: left out", err=True)
-        table = result.file.parent / "features.npy"
-        match result.features:
-            case "computed":
-                images = counted(result.images, "image")
-                say(f"{table}, id2row.json: features of {images} by {features}", err=True)
-            case "copied":
-                say(f"{table}, id2row.json: copied too, for recipes", err=True)
-            case "missing":
-                say("the released code also needs features.npy and id2row.json: --features computes them", err=True)
 
 
 def _write_shards(source: Path, target: Path, size: int | None) -> None:

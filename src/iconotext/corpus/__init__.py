@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from iconotext.corpus.builders.run import build_corpus
     from iconotext.corpus.builders.settings import BuilderSettings
     from iconotext.corpus.check import CheckedCorpus, check_corpus
-    from iconotext.corpus.convert import Converted, WrittenShards, convert_corpus, linked_corpus, write_shards
+    from iconotext.corpus.convert import Converted, WrittenShards, convert_corpus, write_shards
     from iconotext.corpus.split import Shares, assign_splits
     from iconotext.corpus.stats import CorpusStats, row_stats
     from iconotext.corpus.store import count_documents, read_corpus, read_rows, write_corpus
@@ -31,7 +31,6 @@ __all__ = [
     "check_corpus",
     "convert_corpus",
     "count_documents",
-    "linked_corpus",
     "read_corpus",
     "read_rows",
     "row_stats",
@@ -55,7 +54,6 @@ __getattr__, __dir__ = lazy(
         "check_corpus": "iconotext.corpus.check",
         "convert_corpus": "iconotext.corpus.convert",
         "count_documents": "iconotext.corpus.store",
-        "linked_corpus": "iconotext.corpus.convert",
         "read_corpus": "iconotext.corpus.store",
         "read_rows": "iconotext.corpus.store",
         "row_stats": "iconotext.corpus.stats",

@@ -12,19 +12,13 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from iconotext.corpus.formats.json_lines import PACKINGS, count_lines, first_value, jsonl_parts, lines_of, write_jsonl
-from iconotext.corpus.formats.mmc4 import looks_like_mmc4, mmc4_parts, write_mmc4
-from iconotext.corpus.formats.obelics import has_obelics_columns, obelics_parts, write_obelics
-from iconotext.corpus.formats.released import (
-    DOCUMENTS_FILE,
-    count_released,
-    documents_file,
-    released_parts,
-    write_released,
-)
+from iconotext.corpus.formats.mmc4 import looks_like_mmc4, mmc4_parts
+from iconotext.corpus.formats.obelics import has_obelics_columns, obelics_parts
+from iconotext.corpus.formats.released import DOCUMENTS_FILE, count_released, released_parts
 from iconotext.corpus.formats.table import count_rows, parquet_parts, table_columns, write_parquet
 from iconotext.corpus.formats.webdataset import count_samples, sample_parts, tar_beside
 from iconotext.corpus.image_files import ImageFiles, Reach
-from iconotext.corpus.row import IMAGE_TEXTS, SPLITS, Part, Problem, Record, Row, UniqueIds, document_of, row_of
+from iconotext.corpus.row import SPLITS, Part, Problem, Record, Row, UniqueIds, document_of, row_of
 from iconotext.errors import CorpusError, OutputError
 from iconotext.extras import require
 from iconotext.types import Document
@@ -42,9 +36,6 @@ class Writer(Protocol):
         """Write the rows atomically."""
 
 
-EVERYTHING = frozenset(Row.model_fields) - {"id", "sentences", "images"}
-
-
 @dataclass(frozen=True, slots=True)
 class Format:
     """A file format for corpora.
@@ -56,8 +47,6 @@ class Format:
         parts: Reads a file in parts, which other processes can read; ``CorpusError`` if it cannot be read.
         count: Counts the documents of a file without checking them.
         write: Writes rows in order, one in memory at a time; None if the format is only read.
-        keeps: Fields of a document that the format stores, besides sentences, images and id.
-        meta: Keys of ``meta`` that it stores, if ``keeps`` does not have ``meta``.
         files: Whether its images are files, not ids.
         has_ids: Whether documents have ids, so that repeated ids are a mistake; else ``#2``, ``#3``, ... is appended to
             repeated names.
@@ -71,8 +60,6 @@ class Format:
     parts: Callable[[Path], Iterator[Part]]
     count: Callable[[Path], int]
     write: Writer | None = None
-    keeps: frozenset[str] = EVERYTHING
-    meta: frozenset[str] = frozenset()
     files: bool = True
     has_ids: bool = True
     extra: str | None = None
@@ -109,8 +96,6 @@ FORMATS: dict[FormatName, Format] = {
             "ids, rows of `features.npy`",
             released_parts,
             count_released,
-            write_released,
-            keeps=frozenset({"links", "split"}),
             files=False,
             has_ids=False,
         ),
@@ -121,9 +106,6 @@ FORMATS: dict[FormatName, Format] = {
             "files beside the shard, or in `SHARD_images/`",
             mmc4_parts,
             count_lines,
-            write_mmc4,
-            keeps=frozenset({"links"}),
-            meta=frozenset({"mmc4", "image_info"}),
             has_ids=False,
         ),
         Format(
@@ -133,9 +115,6 @@ FORMATS: dict[FormatName, Format] = {
             "addresses",
             obelics_parts,
             count_rows,
-            write_obelics,
-            keeps=frozenset({"blocks", "positions", "alts"}),
-            meta=frozenset({"obelics"}),
             has_ids=False,
             extra="parquet",
         ),
@@ -151,8 +130,8 @@ FORMATS: dict[FormatName, Format] = {
 }
 """Formats of corpora. Of two formats with the same suffix, the first is that of a new file with this suffix."""
 
-NEW_FILES = " or ".join(row.suffixes[0] for row in FORMATS.values() if row.write and row.keeps == EVERYTHING)
-"""Suffixes of files that store everything of a document, for messages."""
+NEW_FILES = " or ".join(row.suffixes[0] for row in FORMATS.values() if row.write)
+"""Suffixes of files that are written, for messages."""
 
 
 def read_corpus(path: Path | str, *, split: str | None = None, inside: bool = False) -> Iterator[Document]:
@@ -234,35 +213,24 @@ def count_documents(path: Path) -> int:
     return FORMATS[format_of(path)].count(path)
 
 
-def write_corpus(
-    documents: Iterable[Document], path: Path | str, *, force: bool = False, to: FormatName | None = None
-) -> int:
+def write_corpus(documents: Iterable[Document], path: Path | str, *, force: bool = False) -> int:
     """Write a corpus atomically; returns the number of documents.
 
     Args:
         documents: May be a generator; at most some hundred documents are in memory.
-        path: A file; for the released format a folder. Paths of images are written relative to it.
-        to: Format; None to choose by the name of the path, see ``target_format``.
+        path: A file ``.jsonl`` or ``.parquet``. Paths of images are written relative to it.
 
     Raises:
         CorpusError: A document does not fit the format, or two have the same id.
         OutputError: The file exists and ``force`` is not set, it cannot be written, or its name shows no format.
     """
-    folder = _target(Path(path), to)[1].parent
-    return write_rows((row_of(document, folder) for document in documents), path, force=force, to=to)
+    folder = Path(path).parent
+    return write_rows((row_of(document, folder) for document in documents), path, force=force)
 
 
-def write_rows(rows: Iterable[Row], path: Path | str, *, force: bool = False, to: FormatName | None = None) -> int:
+def write_rows(rows: Iterable[Row], path: Path | str, *, force: bool = False) -> int:
     """Write rows, like ``write_corpus`` with the same errors; paths of images are not changed."""
-    name, target = _target(Path(path), to)
-    if (write := FORMATS[name].write) is None:
-        raise OutputError(f"{target}: the format {name} is only read; name a file {NEW_FILES}")
-    return write(_unique(rows), target, force=force)
-
-
-def _target(path: Path, to: FormatName | None) -> tuple[FormatName, Path]:
-    name = to or target_format(path)
-    return name, documents_file(path) if name == "released" else path
+    return writer_of(Path(path))(_unique(rows), Path(path), force=force)
 
 
 def _unique(rows: Iterable[Row]) -> Iterator[Row]:
@@ -302,41 +270,21 @@ def _no_corpus(folder: Path) -> str:
     return f"a folder without {DOCUMENTS_FILE}; name the corpus file in it"
 
 
-def target_format(path: Path) -> FormatName:
-    """Return the format of a new corpus by its name: ``.jsonl``, ``.parquet``, else a folder for the released format.
+def writer_of(path: Path) -> Writer:
+    """Return the writer of a new corpus, by the suffix of its name.
 
     Raises:
-        OutputError: The name does not determine a format.
+        OutputError: The name determines no format that is written.
         MissingPackageError: The format is Parquet, and the package that writes it is not installed.
     """
     for row in FORMATS.values():
         if row.write is not None and path.suffix.lower() in row.suffixes:
             if row.extra is not None:
                 require(row.extra, purpose=f"{path}: a table of Parquet")
-            return row.name
-    if not path.suffix or path.is_dir():
-        return "released"
-    raise OutputError(
-        f"{path}: name a file {NEW_FILES}; `iconotext corpus convert` and `split` also take a folder, for the "
-        "released format of Hessel 2019"
-    )
+            return row.write
+    raise OutputError(f"{path}: a corpus is written as a file {NEW_FILES}")
 
 
 def corpus_folder(path: Path) -> Path:
     """Return the folder to which paths of images are relative, and which may have a table of features."""
     return path if path.is_dir() else path.parent
-
-
-def left_out(document: Document, to: FormatName) -> set[str]:
-    """Return the fields of a document that a format cannot store."""
-    has = {
-        "links": document.links is not None,
-        "split": document.split is not None,
-        "blocks": any(sentence.block is not None for sentence in document.sentences),
-        "positions": any(image.position is not None for image in document.images),
-        "relations": "relations" in document.meta,
-        "meta": bool(set(document.meta) - {"relations"} - FORMATS[to].meta),
-    }
-    for column, name in IMAGE_TEXTS.items():
-        has[column] = any(getattr(image, name) is not None for image in document.images)
-    return {name for name, present in has.items() if present} - FORMATS[to].keeps

@@ -1,16 +1,11 @@
 """Tables with the features of a corpus's images: ``features.npy``, with ``id2row.json`` beside it.
 
-``load_feature_table`` opens a table, ``write_feature_table`` writes one, ``copy_feature_table`` copies it to another
-folder.
+``load_feature_table`` opens a table.
 """
 
 from __future__ import annotations
 
-import contextlib
-import filecmp
-import os
-import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,10 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, StrictInt, TypeAdapter, ValidationError
 
-from iconotext.errors import CorpusError, OutputError
+from iconotext.errors import CorpusError
 from iconotext.features.model_folder import digest_of
-from iconotext.system.files import check_overwrite, open_atomic, write_text
-from iconotext.system.strict_json import dump_json, parse_json
+from iconotext.system.strict_json import parse_json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -129,103 +123,3 @@ def read_rows(path: Path) -> dict[str, int]:
 
 
 _ROWS: TypeAdapter[dict[str, int]] = TypeAdapter(dict[str, Annotated[StrictInt, Field(ge=0)]])
-
-
-def write_feature_table(
-    path: Path, sources: Sequence[str], chunks: Iterable[NDArray[np.float32]], *, dim: int, force: bool = False
-) -> None:
-    """Write a table of features, and ``id2row.json`` beside it.
-
-    Args:
-        chunks: Arrays of (any number, dim), in all one row for each image; one array is in memory at a time.
-    """
-    import numpy as np
-
-    check_overwrite(path.with_name(ROWS_FILE), force)
-    count = 0
-    with open_atomic(path, force=force) as file:
-        header = {"descr": "<f4", "fortran_order": False, "shape": (len(sources), dim)}
-        np.lib.format.write_array_header_1_0(file, header)
-        for chunk in chunks:
-            if chunk.ndim != 2 or chunk.shape[1] != dim:
-                raise CorpusError(f"{path}: features of shape {chunk.shape} where rows of {dim} are needed")
-            file.write(np.ascontiguousarray(chunk, dtype="<f4").tobytes())
-            count += len(chunk)
-        if count != len(sources):
-            raise CorpusError(f"{path}: {count} rows of features for {len(sources)} images")
-    rows = {source: row for row, source in enumerate(sources)}
-    write_text(path.with_name(ROWS_FILE), dump_json(rows) + "\n", force=force)
-
-
-def copy_feature_table(
-    source: Path, target: Path, *, renamed: Mapping[str, str] | None = None, force: bool = False
-) -> bool:
-    """Copy the table of one folder into another, where it serves all corpora.
-
-    If the target has the same features already, they stay, and new names of images are added.
-
-    Returns:
-        Whether there was a table to copy; False if both are the same folder.
-    """
-    source_rows = _rows_to_copy(source, target)
-    if source_rows is None:
-        return False
-    renamed = renamed or {}
-    copied = {renamed.get(name, name): row for name, row in source_rows.items()}
-    target_rows = _rows_of_target(source, target, copied, force)
-    if target_rows is None or not (target / TABLE_FILE).is_file():
-        with (source / TABLE_FILE).open("rb") as stream, open_atomic(target / TABLE_FILE, force=force) as file:
-            shutil.copyfileobj(stream, file, 1 << 20)
-            if target_rows is None:  # if killed now, the new features must not have the old names
-                (target / ROWS_FILE).unlink(missing_ok=True)
-    rows = (target_rows or {}) | copied
-    if rows != target_rows or not (target / ROWS_FILE).is_file():
-        write_text(target / ROWS_FILE, dump_json(rows) + "\n", force=True)
-    return True
-
-
-def check_copy(source: Path, target: Path, *, force: bool = False) -> None:
-    """Check whether ``copy_feature_table`` would fail, before long work that ends with copying."""
-    source_rows = _rows_to_copy(source, target)
-    if source_rows is not None:
-        _rows_of_target(source, target, source_rows, force)
-
-
-def _rows_to_copy(source: Path, target: Path) -> dict[str, int] | None:
-    """Return the rows of the table in a folder; None if there is no table to copy."""
-    table, rows = source / TABLE_FILE, source / ROWS_FILE
-    if target.resolve() == source.resolve() or not (table.is_file() or rows.is_file()):
-        return None
-    if not table.is_file():
-        raise CorpusError(f"{table}: not found, though {ROWS_FILE} is there; features need both")
-    return read_rows(rows)
-
-
-def _rows_of_target(source: Path, target: Path, row_of: Mapping[str, int], force: bool) -> dict[str, int] | None:
-    """Return the rows that the target already has of the same table: empty without one, None if it is to be replaced.
-
-    Raises:
-        OutputError: The target has another table, and ``force`` is False.
-    """
-    table, rows = target / TABLE_FILE, target / ROWS_FILE
-    with contextlib.suppress(CorpusError):
-        existing = read_rows(rows) if os.path.lexists(rows) else {}
-        same = _same_bytes(source / TABLE_FILE, table) if os.path.lexists(table) else existing.items() <= row_of.items()
-        if same and all(row_of.get(name, row) == row for name, row in existing.items()):
-            return existing
-    for file in (table, rows):
-        if file.is_file() and not force:
-            raise OutputError(
-                f"{file}: is there already, of another data set, and all corpora of a folder share one table "
-                "of features: write to another folder; the option force replaces it"
-            )
-        check_overwrite(file, force)
-    return None
-
-
-def _same_bytes(one: Path, other: Path) -> bool:
-    filecmp.clear_cache()  # from the cache, a changed file of the same size and time would get the old answer
-    try:
-        return other.is_file() and filecmp.cmp(one, other, shallow=False)
-    except OSError as error:
-        raise CorpusError(f"{error.filename}: cannot be read: {error.strerror or error}") from error

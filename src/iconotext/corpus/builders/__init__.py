@@ -1,4 +1,4 @@
-"""Builders: corpora made from data sets and from files of other kinds; ``BUILDERS`` lists those for users' own data."""
+"""Builders: corpora made from files of other kinds; ``BUILDERS`` lists those for users' own files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ class Builder:
         module: Dotted name of its module.
         settings: Name of its class of ``BuilderSettings`` in the module, from which the options are made.
         function: Name of its function ``(build, settings)`` in the module, a generator of documents.
-        extra: Name of the extra with the packages that it needs.
     """
 
     name: str
@@ -25,27 +24,15 @@ class Builder:
     module: str
     settings: str = "Settings"
     function: str = "documents"
-    extra: str = ""
 
     def load(self) -> tuple[Any, Callable[..., Any]]:
         """Import the module; returns the settings class and the function."""
         return resolve_name(f"{self.module}:{self.settings}"), resolve_name(f"{self.module}:{self.function}")
 
 
-OWN_FILES = (
+BUILDERS = (
     Builder("folder", "Documents, or folders of them.", "iconotext.corpus.builders.folder"),
     Builder("captions", "Photographs with captions.", "iconotext.corpus.builders.captions"),
     Builder("pairs", "Each picture and its author's words.", "iconotext.corpus.builders.pairs"),
 )
 """Builders for users' own files."""
-
-WEB_PAGES = (
-    Builder("mmc4", "Web pages of Multimodal C4.", "iconotext.corpus.builders.web_pages", "Mmc4Settings"),
-    Builder(
-        "obelics", "Web pages of OBELICS.", "iconotext.corpus.builders.web_pages", "ObelicsSettings", extra="parquet"
-    ),
-)
-"""Builders for data sets of web pages, published as shards."""
-
-BUILDERS = OWN_FILES + WEB_PAGES
-"""All builders."""

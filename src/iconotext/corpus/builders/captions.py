@@ -17,7 +17,6 @@ from pydantic import BaseModel, Field, model_validator
 from iconotext.corpus.builders.build import Values
 from iconotext.corpus.builders.photos import NO_IMAGE, Photo, caption_photos, captions_of, usable_photos
 from iconotext.corpus.builders.settings import BuilderSettings
-from iconotext.corpus.convert import pooled_features
 from iconotext.corpus.found_images import named_by_address
 from iconotext.corpus.row import SPLITS, Split
 from iconotext.corpus.split import Shares, share_out
@@ -28,6 +27,8 @@ from iconotext.features.model_folder import IMAGE_BACKBONES, find_model
 if TYPE_CHECKING:
     from iconotext.corpus.builders.build import Build
     from iconotext.types import FloatMatrix
+
+BATCH = 256  # photographs that are looked at together
 
 NO_WORD = re.compile(r"[\W_]+")
 
@@ -366,5 +367,13 @@ def _vectors(build: Build, photos: Sequence[Photo], settings: Settings) -> Float
         files.append(build.folder / photo.image)
     with downloads() if settings.download else nullcontext():
         backbone = cached_image(load_image_backbone(settings.backbone), FeatureCache())
-    parts = list(pooled_features(backbone, files, build.watcher, "Looking at photographs"))
+    parts = []
+    starts = range(0, len(files), BATCH)
+    for start in build.watch(starts, total=len(starts), label="Looking at photographs"):
+        batch = files[start : start + BATCH]
+        features = backbone.encode(batch)
+        for file, problem in zip(batch, features.problems, strict=True):
+            if problem is not None:
+                raise CorpusError(f"{file}: {problem}; repair it or take it out: features need every picture")
+        parts.append(features.pooled)
     return np.concatenate(parts).astype(np.float32) if parts else np.zeros((0, 0), np.float32)

@@ -22,7 +22,7 @@ from iconotext.corpus.builders.report import BuildReport, dropped_path, report_p
 from iconotext.corpus.builders.settings import BuilderSettings
 from iconotext.corpus.row import Row, parse_row
 from iconotext.corpus.stats import Counting
-from iconotext.corpus.store import NEW_FILES, target_format, write_rows
+from iconotext.corpus.store import write_rows, writer_of
 from iconotext.errors import CorpusError, DocumentError, OutputError, SettingError
 from iconotext.plain_text import cell
 from iconotext.system.files import check_overwrite, locked, open_atomic, put_in_place, reporting_full_disk, write_bytes
@@ -72,8 +72,7 @@ def build_corpus(
 
 def _check(settings: BuilderSettings, output: Path, workers: int | None, *, force: bool) -> None:
     """Raise errors of settings and output before any work."""
-    if target_format(output) not in ("jsonl", "parquet"):
-        raise OutputError(f"{output}: name a file {NEW_FILES}; `iconotext corpus convert` writes other formats")
+    writer_of(output)
     if workers is not None and workers < 1:
         raise SettingError(f"workers {workers}: at least one is needed")
     for path in (output, report_path(output), dropped_path(output)):

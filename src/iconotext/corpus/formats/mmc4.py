@@ -5,19 +5,17 @@ The links are the data set's own, an assignment by CLIP similarities, and not an
 
 from __future__ import annotations
 
-import os
 import posixpath
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import AllowInfNan, BaseModel, ConfigDict, Field, StrictInt, StrictStr, ValidationError
 
-from iconotext.corpus.formats.json_lines import PACKINGS, line_blocks, parse_lines, write_lines
+from iconotext.corpus.formats.json_lines import PACKINGS, line_blocks, parse_lines
 from iconotext.corpus.found_images import named_by_address
-from iconotext.corpus.row import Part, Problem, Record, Row, json_of, parse_row, problems_of
-from iconotext.errors import CorpusError
+from iconotext.corpus.row import Part, Problem, Record, parse_row, problems_of
 
 KEYS = ("image_info", "text_list")  # keys that show that a line is from a shard of mmc4
 
@@ -57,16 +55,6 @@ def mmc4_parts(path: Path) -> Iterator[Part]:
     """
     folder = _folder(path)
     return (partial(_records, first, lines, folder) for first, lines in line_blocks(path))
-
-
-def write_mmc4(rows: Iterable[Row], path: Path, *, force: bool) -> int:
-    """Write a shard, including what ``mmc4_parts`` stores in ``meta``; returns the number of documents.
-
-    Images are named as in the rows, not as in an earlier shard: relative to the shard, or to the folder
-    ``SHARD_images`` beside it, if that exists, since ``mmc4_parts`` looks there.
-    """
-    home, folder = path.parent.resolve(), _folder(path)
-    return write_lines((json_of(row, _line_of(row, home, folder)) for row in rows), path, force=force)
 
 
 def images_folder(path: Path) -> Path:
@@ -120,36 +108,6 @@ def _misfits(line: ShardLine) -> Iterator[tuple[str, str]]:
         yield "similarity_matrix", f"must have a row for each of {m} images and a number for each of {n} sentences"
 
 
-def _line_of(row: Row, home: Path, folder: str) -> dict[str, Any]:
-    sentence_of: dict[int, int] = {}
-    for sentence, image in row.links or ():
-        if sentence_of.setdefault(image, sentence) != sentence:
-            raise CorpusError(
-                f"document {row.id!r}, field links: image {image} has several, mmc4 holds one for each; "
-                "write .jsonl or .parquet"
-            )
-    stored, infos = row.meta.get("mmc4"), row.meta.get("image_info")
-    if not isinstance(infos, list) or len(infos) != len(row.images):
-        infos = [None] * len(row.images)
-    images = []
-    for i, (source, info) in enumerate(zip(row.images, infos, strict=True)):
-        link = {} if row.links is None else {"matched_text_index": sentence_of.get(i)}
-        name = {"image_name": _name_of(source, home, folder)}
-        images.append((info if isinstance(info, dict) else {}) | name | link)
-    values = {"url": row.id} | (stored if isinstance(stored, dict) else {})
-    return values | {"text_list": row.sentences, "image_info": images}
-
-
 def _path_of(name: str, folder: str) -> str:
     """Return the path of an image relative to the shard; addresses and absolute paths are unchanged."""
     return name if named_by_address(name) else posixpath.join(folder, name)
-
-
-def _name_of(path: str, home: Path, folder: str) -> str:
-    """Return a name that leads to the same file; the inverse of ``_path_of``."""
-    if not folder or named_by_address(path) or posixpath.isabs(path):
-        return path
-    inside = path.removeprefix(folder)
-    if _path_of(inside, folder) == path:
-        return inside
-    return Path(os.path.relpath(home / path, (home / folder).resolve())).as_posix()

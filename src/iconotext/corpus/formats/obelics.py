@@ -9,15 +9,14 @@ sentences.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, StrictStr, ValidationError
 
 from iconotext.corpus.formats.interleaved import Page
-from iconotext.corpus.formats.table import table_columns, table_parts, write_table
-from iconotext.corpus.row import Part, Problem, Record, Row, json_of, parse_row, problems_of
+from iconotext.corpus.formats.table import table_columns, table_parts
+from iconotext.corpus.row import Part, Problem, Record, parse_row, problems_of
 from iconotext.errors import CorpusError
 from iconotext.system.strict_json import parse_json
 
@@ -90,66 +89,6 @@ def obelics_page(values: dict[str, Any], place: str) -> tuple[Record, Page]:
     name = address if isinstance(address, str) and address else f"page-{place.rpartition(' ')[2]}"
     meta = {"obelics": {name: value for name, value in stored.items() if value}}
     return parse_row(page.columns(name, meta), place), page
-
-
-def write_obelics(rows: Iterable[Row], path: Path, *, force: bool) -> int:
-    """Write a table in the format of OBELICS; returns the number of rows.
-
-    The sentences of a block become a paragraph; without blocks each sentence is one. An image is placed at its
-    position; without position, before its first linked sentence, or at the end. The values in ``meta`` from
-    ``obelics_parts`` are written too.
-    """
-    import pyarrow as pa
-
-    text, texts = pa.string(), pa.list_(pa.string())
-    schema = pa.schema({"images": texts, "metadata": text, "general_metadata": text, "texts": texts})
-    return write_table(((row.id, _written(row)) for row in rows), schema, path, force=force)
-
-
-def _written(row: Row) -> dict[str, Any]:
-    stored = row.meta.get("obelics")
-    stored = stored if isinstance(stored, dict) else {}
-    entries = stored.get("images")
-    entries = entries if isinstance(entries, list) and len(entries) == len(row.images) else [None] * len(row.images)
-    ends = stored["ends"] if isinstance(stored.get("ends"), list) else []
-    positions = row.positions if row.positions is not None else _positions(row)
-    cells: list[tuple[str | None, str, dict[str, Any] | None]] = []  # image or None, text, metadata of the image
-    position = 0
-    for i in sorted(range(len(row.images)), key=lambda i: positions[i]):
-        cells.append((None, _text(row, range(position, positions[i]), ends), None))
-        position = positions[i]
-        entry = {"src": row.images[i]} | ({"alt_text": row.alts[i]} if row.alts and row.alts[i] else {})
-        cells.append((row.images[i], "", entry | (entries[i] if isinstance(entries[i], dict) else {})))
-    cells.append((None, _text(row, range(position, len(row.sentences)), ends), None))
-    cells = [cell for cell in cells if cell[0] is not None or cell[1]]
-    general = stored.get("general")
-    return {
-        "images": [image for image, _, _ in cells],
-        "metadata": json_of(row, [entry for _, _, entry in cells]),
-        "general_metadata": json_of(row, general if isinstance(general, dict) and general else {"url": row.id}),
-        "texts": [text or None for _, text, _ in cells],
-    }
-
-
-def _positions(row: Row) -> list[int]:
-    """Return positions of images without one: before the first sentence to which each is linked."""
-    first = [len(row.sentences)] * len(row.images)
-    for sentence, image in row.links or ():
-        first[image] = min(first[image], sentence)
-    return first
-
-
-def _text(row: Row, numbers: range, ends: list[Any]) -> str:
-    blocks = row.blocks if row.blocks is not None else list(range(len(row.sentences)))
-    marks = {end for end in ends if isinstance(end, int)}
-    paragraphs: list[str] = []
-    # Another document begins a paragraph, even in the middle of a block.
-    for _, group in groupby(numbers, key=lambda i: (blocks[i], sum(end <= i for end in marks))):
-        members = list(group)
-        if members[0] in marks:
-            paragraphs.append(NEXT_DOCUMENT)
-        paragraphs.append(" ".join(row.sentences[i] for i in members if row.sentences[i].strip()))
-    return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
 
 
 def _misfits(columns: Columns) -> Iterator[tuple[str, str]]:

@@ -23,7 +23,9 @@ from iconotext.cli.options import (
     settings_options,
 )
 from iconotext.cli.output import complain, say, say_json, show
+from iconotext.corpus.store import corpus_folder, read_corpus
 from iconotext.errors import FeatureError, SettingError
+from iconotext.features.feature_table import TABLE_FILE
 from iconotext.linker import LinkSettings
 from iconotext.plain_text import counted
 from iconotext_papers.analyses.settings import BiasSettings, DifficultySettings, RefinementSettings, TopSettings
@@ -142,13 +144,14 @@ def bias(
 
 def _with_features(settings: S, corpus: Path) -> S:
     """The settings, with the features beside a corpus without picture files; a message says so."""
-    from iconotext.corpus.convert import instead_of_pictures
-
-    table = None if settings.image else instead_of_pictures(corpus)
-    if table is None:
+    table = corpus_folder(corpus) / TABLE_FILE
+    if settings.image or not table.is_file():
+        return settings
+    first = next((image for document in read_corpus(corpus) for image in document.images), None)
+    if first is None or first.file is not None:
         return settings
     complain(f"{table} stands for the pictures, of which {corpus.name} has no files")
-    return settings.model_copy(update={"image": table})
+    return settings.model_copy(update={"image": str(table)})
 
 
 @settings_options

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from iconotext.corpus.builders.settings import DataSetSettings
-from iconotext.corpus.builders.web_pages import only_there
 from iconotext.corpus.formats.json_stream import source_file
 from iconotext.corpus.formats.released import DOCUMENTS_FILE
 from iconotext.corpus.found_images import FoundImages
 from iconotext.corpus.store import read_records
 from iconotext.errors import OutputError, SettingError
-from iconotext.features.feature_table import ROWS_FILE, TABLE_FILE, check_copy, copy_feature_table
+from iconotext.features.feature_table import ROWS_FILE, TABLE_FILE, read_rows
+from iconotext.system.files import check_overwrite, write_bytes, write_text
+from iconotext.system.strict_json import dump_json
 from iconotext_papers.published.sizes import PUBLISHED
 
 if TYPE_CHECKING:
@@ -60,20 +61,23 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
         raise SettingError("only_found=True needs images=..., the folder of the pictures")
     source = settings.source
     file = source if source.is_file() else source_file(source, [DOCUMENTS_FILE], ABOUT)
-    if settings.features:
+    table = file.with_name(TABLE_FILE) if settings.features and file.with_name(TABLE_FILE).is_file() else None
+    if table is not None:
         try:
-            check_copy(file.parent, build.folder, force=build.force)
+            check_overwrite(build.folder / TABLE_FILE, build.force)
         except OutputError as error:
             raise OutputError(f"{error}; features=False copies none") from error
     sources: dict[str, str] = {}
     yield from _documents(build, settings, file, sources)
     if settings.compare is not None:
         build.published = PUBLISHED[settings.compare]
-    if settings.features:
-        if copy_feature_table(file.parent, build.folder, renamed=sources, force=build.force):
-            build.report.note(f"{TABLE_FILE} and {ROWS_FILE}: copied beside the corpus")
-        elif not (file.parent / TABLE_FILE).is_file():
-            build.report.note(f"no {TABLE_FILE} in {file.parent}: the corpus has no features")
+    if table is not None:
+        rows = {sources.get(name, name): row for name, row in read_rows(file.with_name(ROWS_FILE)).items()}
+        write_bytes(build.folder / TABLE_FILE, table.read_bytes(), force=True)
+        write_text(build.folder / ROWS_FILE, dump_json(rows) + "\n", force=True)
+        build.report.note(f"{TABLE_FILE} and {ROWS_FILE}: copied beside the corpus")
+    elif settings.features:
+        build.report.note(f"no {TABLE_FILE} in {file.parent}: the corpus has no features")
 
 
 def _documents(build: Build, settings: Settings, file: Path, sources: dict[str, str]) -> Iterator[Values]:
@@ -91,7 +95,7 @@ def _documents(build: Build, settings: Settings, file: Path, sources: dict[str, 
         sources |= {n: build.relative_path(path) for n, path in zip(row.images, files, strict=True) if path is not None}
         values = row.model_dump(exclude_none=True) | {"images": [sources.get(name, name) for name in row.images]}
         if settings.only_found:
-            values = only_there(build, values, files, {})
+            values = _only_there(build, values, files)
             if not values["images"]:
                 build.report.drop("no picture there", row.id)
                 continue
@@ -99,3 +103,13 @@ def _documents(build: Build, settings: Settings, file: Path, sources: dict[str, 
     build.report.count("documents in the source", read)
     if pictures is not None:
         build.report.count("images without a file", missing)
+
+
+def _only_there(build: Build, values: Values, files: list[Path | None]) -> Values:
+    """Return the columns of a document without the images that have no file, which are dropped."""
+    for source, file in zip(values["images"], files, strict=True):
+        if file is None:
+            build.report.drop("picture not there", source, "not found")
+    staying = [number for number, file in enumerate(files) if file is not None]
+    links = [(s, staying.index(i)) for s, i in values["links"] if i in staying] if "links" in values else None
+    return values | {"images": [values["images"][number] for number in staying], "links": links}

@@ -12,11 +12,11 @@ import torch
 from iconotext.encoders.joint_model import JointModel
 from iconotext.encoders.stored_model import save_model
 from iconotext.features import load_text_backbone
-from iconotext.features.feature_table import write_feature_table
 from iconotext.recipe import load_recipe
 from iconotext.recipe.encoders import Inputs
 from iconotext.train import train
 from tests.support import program
+from tests.support.feature_tables import write_feature_table
 from tests.support.program import printed as run
 from tests.support.training import DIM, regional_recipe, small_recipe, write_regional, write_synthetic
 
