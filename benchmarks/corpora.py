@@ -1,12 +1,11 @@
 """How quickly corpora are built, checked and counted, and with how much memory.
 
-    python benchmarks/corpora.py [check stats captions mscoco folder] [--documents 1000000] [--folder TEMP] [--json]
+    python benchmarks/corpora.py [check stats captions folder] [--documents 1000000] [--folder TEMP] [--json]
 
 Made-up input lies under TEMP while it is measured: several GB for a million documents. Printed are documents, seconds,
 documents a minute, and the peak of memory of the program with its workers. Parts:
 
 - captions: ``corpus build captions`` of photographs with five captions, named by addresses.
-- mscoco: ``papers build mscoco --no-verify``, annotations in the original layout with empty picture files.
 - folder: ``corpus build folder`` of Markdown pages of 50 sentences with three pictures; a hundredth of the documents.
 - stats: ``corpus stats`` of the same corpus as the first of ``check``.
 - check: ``corpus check`` of JSON lines whose documents have five of 3,000 small pictures each (``pictures``), and whose
@@ -99,28 +98,6 @@ def measure_captions(folder: Path, documents: int) -> Iterator[tuple[str, dict[s
             file.write(json.dumps({"image": image, "captions": captions_of(draw)}) + "\n")
     command = ("captions", "--source", str(source), "--validation", "0.01", "--test", "0.01")
     yield "addresses", built(folder / "corpus.jsonl", *command)
-
-
-def measure_mscoco(folder: Path, documents: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Ten photographs make 3.4 documents, as validation and test have one version."""
-    source = folder / "coco"
-    photographs = documents * 10 * 5 // 17
-    draw = random.Random(0)
-    (source / "annotations").mkdir(parents=True)
-    (source / "train2017").mkdir()
-    for i in range(photographs):
-        (source / "train2017" / f"{i:012}.jpg").touch()
-    with (source / "annotations" / "captions_train2017.json").open("w") as file:
-        file.write('{"info": {"year": 2017}, "images": [')
-        for i in range(photographs):
-            file.write((", " if i else "") + json.dumps({"id": i, "file_name": f"{i:012}.jpg", "license": 1}))
-        file.write('], "annotations": [')
-        for i in range(photographs):
-            for number, text in enumerate(captions_of(draw)):
-                entry = {"image_id": i, "id": 5 * i + number, "caption": text}
-                file.write((", " if i or number else "") + json.dumps(entry))
-        file.write("]}")
-    yield "unseen", built(folder / "corpus.jsonl", "mscoco", "--source", str(source), "--no-verify")
 
 
 def measure_folder(folder: Path, documents: int) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -243,7 +220,6 @@ PARTS: dict[str, Callable[[Path, int], Iterator[tuple[str, dict[str, Any]]]]] = 
     "check": measure_check,
     "stats": measure_stats,
     "captions": measure_captions,
-    "mscoco": measure_mscoco,
     "folder": measure_folder,
 }
 

@@ -9,8 +9,7 @@ that another program on the same machine slows down both. Printed:
 - encoding, decoding included, against the original network in PyTorch on pixels that are ready;
 - our EfficientNet-Lite0 against that of efficientnet_lite_pytorch, our MiniLM against sentence-transformers;
 - answers from the cache against encoding, for pictures and for sentences;
-- peak memory over many pictures, beyond what it is after the first batch;
-- in a new process, how much of encoding 10 pictures and 60 sentences is importing and loading.
+- peak memory over many pictures, beyond what it is after the first batch.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ import json
 import os
 import resource
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -47,20 +45,6 @@ from fitting.encoders import original_network
 TURNS = 3
 SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".avif"}
 WORDS = ["the", "a", "tower", "river", "stands", "at", "dusk", "under", "grey", "clouds", "while", "people", "walk"]
-
-COLD = """
-import sys, time
-start = time.perf_counter()
-import onnxruntime, tokenizers, numpy, PIL.Image
-imports = time.perf_counter()
-from pathlib import Path
-from iconotext.features import load_image_backbone, load_text_backbone
-image, text = load_image_backbone(), load_text_backbone()
-image.encode([Path(sys.argv[1])]); text.encode(["a"])
-loaded = time.perf_counter()
-image.encode([Path(name) for name in sys.argv[2:12]]); text.encode(sys.argv[12:])
-print(imports - start, loaded - imports, time.perf_counter() - loaded)
-"""
 
 
 def main() -> int:
@@ -88,7 +72,6 @@ def main() -> int:
 def measure(files: Sequence[Path], count: int, many: int) -> Iterator[tuple[str, dict[str, float]]]:
     """Each measurement by its name; see the head of this file."""
     some, sentences = files[:count], sentences_of(count)
-    yield "cold process", cold(files[:11], sentences[:60])
     if many:
         yield "memory in MB", memory(files[:many])
     yield "encode : bare network", against_bare(some)
@@ -183,17 +166,6 @@ def memory(files: Sequence[Path]) -> dict[str, float]:
     before = _peak()
     backbone.encode(files)
     return {"pictures": len(files), "after_64": before, "after_all": _peak()}
-
-
-def cold(files: Sequence[Path], sentences: Sequence[str]) -> dict[str, float]:
-    """Seconds in a new process: importing libraries, loading weights (and encoding one of each), encoding."""
-    runs = []
-    for _ in range(3):
-        command = [sys.executable, "-c", COLD, *map(str, files), *sentences]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        runs.append([float(number) for number in done.stdout.split()])
-    imports, loading, encoding = min(runs, key=sum)
-    return {"imports": imports, "loading": loading, "encoding": encoding}
 
 
 def sentences_of(count: int) -> list[str]:

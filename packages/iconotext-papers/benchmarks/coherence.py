@@ -1,6 +1,6 @@
 """Captioned photographs as a retrieval set with relations, to compare the models of Alikhani 2021 (Table 3) on it.
 
-    python benchmarks/coherence.py OUTPUT.jsonl [--data FOLDER]
+    python packages/iconotext-papers/benchmarks/coherence.py OUTPUT.jsonl [--data FOLDER]
 
 What to run on it then stands in ``packages/iconotext-papers/docs/results/papers.md``.
 

@@ -1,6 +1,6 @@
 """Documents in the layouts of RecipeQA, Reddit's r/DIY, VIST and ImageCLEF, for the builders of Hessel 2019.
 
-    python benchmarks/published_layouts.py FOLDER [--data DATA]
+    python packages/iconotext-papers/benchmarks/published_layouts.py FOLDER [--data DATA]
     iconotext papers build rqa --source FOLDER/recipeqa --output rqa.jsonl
     iconotext papers build diy --source FOLDER/reddit --output diy.jsonl --validation 0.1 --test 0.3
     iconotext papers build story-sis --source FOLDER/vist --output sis.jsonl
