@@ -1,4 +1,4 @@
-"""Small made-up inputs for every command: documents, photographs, and each published data set in its own layout.
+"""Small made-up inputs for the commands: documents, photographs, corpora.
 
 No line of the package is used here, so that two versions of it can be given the same files.
 """
@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import zstandard
 from PIL import Image
 
 THINGS = "dog cat tram bridge cake door river tower bench apple train wheel".split()
@@ -28,16 +27,8 @@ def write_all(folder: Path) -> None:
     things(folder / "things")
     related_pairs(folder / "related")
     captions(folder / "captions")
-    mscoco(folder / "coco")
-    vist(folder / "vist")
-    recipeqa(folder / "recipeqa")
-    reddit(folder / "reddit")
-    imageclef(folder / "clef")
-    clue(folder / "clue")
-    cite(folder / "cite")
     mmc4(folder / "mmc4")
     obelics(folder / "obelics")
-    released(folder / "released")
 
 
 def picture(path: Path, seed: int, size: tuple[int, int] = (96, 80)) -> None:
@@ -180,203 +171,6 @@ def captions(folder: Path) -> None:
     )
 
 
-def mscoco(folder: Path) -> None:
-    """One annotation file of 2017 with its pictures; one picture is missing."""
-    numbers = range(1, 111)
-    value = {
-        "info": {"description": "COCO Dataset", "year": 2017},
-        "licenses": [{"id": 1, "name": "Attribution", "url": "http://creativecommons.org/licenses/by/2.0/"}],
-        "images": [
-            {"license": 1, "file_name": f"{i:012}.jpg", "id": i, "height": 8, "width": 8, "coco_url": "http://x"}
-            for i in numbers
-        ],
-        "annotations": [
-            {"image_id": i, "id": 10 * i + c, "caption": f"Caption {c} of \n  picture {i}. "}
-            for c in range(5)
-            for i in numbers
-        ],
-    }
-    written(folder / "annotations/captions_train2017.json", json.dumps(value))
-    for i in numbers:
-        if i != 17:
-            picture(folder / f"train2017/{i:012}.jpg", i, (8, 8))
-
-
-def vist(folder: Path) -> None:
-    """Albums of five photographs, described and told, in the files of the Visual Storytelling Dataset."""
-    described: dict[str, list[Any]] = {"train": [], "val": [], "test": []}
-    told: dict[str, list[Any]] = {"train": [], "val": [], "test": []}
-    for album in range(15):
-        split = ("train", "train", "train", "val", "test")[album % 5]
-        photos = [f"{album}{place:02d}" for place in range(5)]
-        for photo in photos:
-            if photo != "703":
-                picture(folder / f"images/{photo}.jpg", int(photo), (16, 16))
-        for version in range(1, 3):
-            described[split] += [
-                [
-                    {
-                        "original_text": f"Version {version} of {THINGS[(album + place) % 12]} {photo}.",
-                        "album_id": str(album),
-                        "photo_flickr_id": photo,
-                        "photo_order_in_story": place,
-                        "worker_id": "W1",
-                        "text": f"version {version} of {photo} .",
-                        "tier": "descriptions-in-isolation",
-                    }
-                ]
-                for place, photo in enumerate(photos)
-            ]
-        told[split] += [
-            [
-                {
-                    "original_text": f"We saw {photo} in story {album}.",
-                    "album_id": str(album),
-                    "photo_flickr_id": photo,
-                    "setting": "first-2-pick-and-tell",
-                    "worker_id": "W1",
-                    "story_id": str(album),
-                    "tier": "story-in-sequence",
-                    "worker_arranged_photo_order": place,
-                    "text": f"we saw {photo} .",
-                    "storylet_id": f"{album}{place}",
-                }
-            ]
-            for place, photo in enumerate(photos)
-        ]
-    for tier, name, entries in (
-        ("dii", "description-in-isolation", described),
-        ("sis", "story-in-sequence", told),
-    ):
-        for split, entry in entries.items():
-            value = {
-                "images": [{"id": "1", "album_id": "0", "datetaken": "2004-11-27 10:40:46", "license": "1"}],
-                "info": {"description": "VIST", "version": "1.0", "contributor": ["x"]},
-                "albums": [{"id": str(album), "title": f"Album {album}", "description": ""} for album in range(15)],
-                "type": tier,
-                "annotations": entry,
-            }
-            written(folder / tier / f"{split}.{name}.json", json.dumps(value))
-
-
-def recipeqa(folder: Path) -> None:
-    """Questions about recipes of three steps, in the two files that are public; one picture is missing."""
-    for file, count in (("train", 12), ("val", 4)):
-        questions = []
-        for number in range(count):
-            name = f"{file}{number}"
-            steps = [
-                {
-                    "id": step,
-                    "title": f"Step {step}",
-                    "body": f"Do {step} of {name}. Then wait.",
-                    "images": [f"{name}_{step}_0.jpg"],
-                    "videos": [],
-                }
-                for step in range(3)
-            ]
-            for step in range(3):
-                if (file, number, step) != ("train", 5, 1):
-                    picture(folder / f"images/{name}_{step}_0.jpg", len(name) * 1000 + 10 * number + step, (16, 16))
-            questions += [
-                {
-                    "recipe_id": name,
-                    "context": steps,
-                    "qid": f"{number}-{task}",
-                    "task": task,
-                    "question_text": "Choose the best image",
-                    "question": ["@placeholder", f"{name}_1_0.jpg"],
-                    "choice_list": [f"{name}_0_0.jpg"],
-                    "answer": 0,
-                    "split": file,
-                }
-                for task in ("visual_cloze", "textual_cloze")
-            ]
-        written(folder / f"{file}.json", json.dumps({"version": "1.0", "data": questions}))
-
-
-def reddit(folder: Path) -> None:
-    """Posts to r/DIY in two of pushshift's files, pages of their albums, and the pictures; some break a rule."""
-    posts = []
-    for number in range(12):
-        album = f"Alb{number:02d}"
-        posts.append(
-            {
-                "id": f"p{number}",
-                "subreddit": "pics" if number == 3 else "DIY",
-                "score": 20 if number == 4 else 30 + number,
-                "url": f"http://imgur.com/a/{album}",
-                "title": f"My {THINGS[number]} &amp; I",
-                "created_utc": 1357000000 + 3_000_000 * (number // 6),
-            }
-        )
-        body = ""
-        for place in range(3):
-            name = f"Pic{number:02d}{place}"
-            if (number, place) != (5, 1):
-                picture(folder / f"images/{name}.jpg", 50 * (number if number != 7 else 6) + place, (64, 48))
-            said = f"This is step {place} of the {THINGS[number]}." if number != 8 else ""
-            body += (
-                f'<div id="{name}" class="post-image-container" itemscope itemtype="http://schema.org/ImageObject">'
-                f'<div class="post-image"><a href="//i.imgur.com/{name}.jpg"><img src="//i.imgur.com/{name}.jpg" '
-                'itemprop="contentURL"></a></div><div class="post-image-meta">'
-                f'<p class="post-image-description" itemprop="description">{said}</p></div></div>'
-            )
-        written(folder / f"albums/{album}.html", f"<html><body>{body}</body></html>")
-    for month, part in (("01", posts[:6]), ("02", posts[6:])):
-        text = "".join(json.dumps(post) + "\n" for post in part).encode()
-        (folder / f"RS_2013-{month}.zst").write_bytes(zstandard.ZstdCompressor().compress(text))
-
-
-def imageclef(folder: Path) -> None:
-    """Articles and the metadata of their pictures in the folders of ImageCLEF's Wikipedia collection."""
-    head = '<?xml version="1.0" encoding="UTF-8" ?>\n'
-    for number in range(12):
-        place = f"{number // 7}/{number}"
-        said = " ".join(f"This is sentence number {each} of it." for each in range(number, number + 10))
-        markup = f"[[Image:Picture {3 * number}.jpg|thumb|x]] '''Thing''' is [[a thing|one]]. {said}"
-        if number == 5:
-            markup = "Too short."
-        written(folder / f"text/en/{place}.xml", markup)
-        for each in range(3 * number, 3 * number + 3):
-            caption = f'<caption article="text/en/{place}">A caption.</caption>' if each % 3 else ""
-            written(
-                folder / f"metadata/{each // 10}/{each}.xml",
-                f'{head}<image id="{each}" file="images/{each // 10}/{each}.jpg"><name>Picture_{each}.jpg</name>'
-                f'<text xml:lang="en"><description /><comment />{caption}</text></image>',
-            )
-            picture(folder / f"images/{each // 10}/{each}.jpg", each, (16, 16))
-
-
-def clue(folder: Path) -> None:
-    """A table of captions with relations: a pair twice, a broken line, an address without a picture."""
-    head = "caption\turl\tVisible\tSubjective\tAction\tStory\tMeta\tIrrelevant\tOther\tWhen\tWhere\tHow\tComment"
-    rows = [head]
-    for number in range(40):
-        labels = "".join(str(int((number >> bit) & 1)) for bit in range(6))
-        address = f"http://a.example/{number % 35}.jpg"
-        rows.append("\t".join([f"A {THINGS[number % 12]} number {number}", address, *labels, *"0000", ""]))
-    rows += [rows[3], "too few\tcolumns"]
-    written(folder / "clue.tsv", "\n".join(rows) + "\n")
-    for number in range(30):
-        picture(folder / f"images/{number}.jpg", number, (16, 16))
-
-
-def cite(folder: Path) -> None:
-    """A table of steps of recipes with answers: a short row, an empty text, a picture that is missing."""
-    head = "|Index|q10_resp|q1_resp|q2_resp|q3_resp|q4_resp|q5_resp|q6_resp|q7_resp|q8_resp|q9_resp|qimg|stim_id"
-    rows = [head + "|stim_txt|complement"]
-    for number in range(40):
-        answers = [("True", "False", "")[(number + bit) % 3] for bit in range(7)]
-        said = " &#160; " if number == 9 else f"Bake the {THINGS[number % 12]} at {number}&#8734;F."
-        values = [number, 7, "", "the cake", *answers, "", f"cake_{number % 30}_0.jpg", f"{number}_1", said, ""]
-        rows.append("|".join(map(str, values)))
-    rows.append("3|short")
-    written(folder / "cite.csv", "\n".join(rows) + "\n")
-    for number in range(25):
-        picture(folder / f"images/train/cake_{number}_0.jpg", number, (16, 16))
-
-
 def mmc4(folder: Path) -> None:
     """Two shards, one of them in an archive: a broken line, a page without images, two pages of one address."""
 
@@ -435,20 +229,3 @@ def obelics(folder: Path) -> None:
         ]
     )
     pq.write_table(pa.Table.from_pylist(rows, schema=schema), folder / "train-00000-of-01335.parquet")
-
-
-def released(folder: Path) -> None:
-    """A data set in the layout of the archives that were released with Hessel 2019."""
-    folder.mkdir(parents=True, exist_ok=True)
-    docs: dict[str, list[Any]] = {"train": [], "val": [], "test": []}
-    names = []
-    for number in range(10):
-        own = [f"{number:06}{place}" for place in range(2)]
-        names += own
-        texts = [[f"A {THINGS[number]}.", 0], ["Café.", 1], ["Four people.", -1]]
-        docs[("train", "train", "val", "test")[number % 4]].append(
-            [[[own[0], 0], [own[1], 1]], texts, f"story{number}"]
-        )
-        picture(folder / f"photos/{own[0]}.png", number, (16, 16))
-    written(folder / "docs.json", json.dumps(docs))
-    table(folder, names, np.arange(2.0 * len(names)).reshape(-1, 2))

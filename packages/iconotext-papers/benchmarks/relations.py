@@ -1,6 +1,6 @@
 """How well the relation model foretells the relations that people saw (Alikhani 2021, Table 8).
 
-    python benchmarks/relations.py --clue clue.jsonl --cite cite.jsonl
+    python packages/iconotext-papers/benchmarks/relations.py --clue clue.jsonl --cite cite.jsonl
 
 The corpora are those of `iconotext papers build clue` and `cite`; no picture is looked at. Two kinds of split, each
 drawn once a seed:
