@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import subprocess
@@ -257,3 +258,20 @@ def test_modules_that_tests_name_by_their_path_are_there():
     tests = [path for path in (ROOT / "tests").rglob("*.py") if path.parent.name != "other_package"]
     missing = {(path.name, name) for path in tests for name in named.findall(text_of(path)) if not is_there(name)}
     assert missing == set()
+
+
+RECORDS = sorted((ROOT / "docs/results/records").glob("*.json"))
+
+
+def test_every_record_is_led_to_by_a_page_and_says_what_measured_it():
+    linked = {name for guide in GUIDES for name in re.findall(r"records/([\w.-]+)\.json\)", text_of(guide))}
+    assert sorted({path.stem for path in RECORDS} - linked) == []
+    wrong = []
+    for path in RECORDS:
+        record = json.loads(text_of(path))
+        about = " ".join(record["about"])
+        scripts = re.findall(r"(?<!:)\b(?:benchmarks|fitting)/\w+\.\w+", f"{record['command']} {about}")
+        wrong += [(path.name, name) for name in scripts if not is_there(name)]
+        if not record["command"] and not re.search(r"git show|throw-away program|taken out of the program", about):
+            wrong.append((path.name, "no command"))
+    assert wrong == []
