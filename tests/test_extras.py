@@ -21,7 +21,6 @@ from tests.support.pdf import tram_pdf
 from tests.support.training import write_synthetic
 
 DISTRIBUTIONS = {
-    "prometheus_client": "prometheus-client",
     "docling_core": "docling-core",
     "haystack": "haystack-ai",
     "skimage": "scikit-image",

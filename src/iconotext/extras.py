@@ -24,7 +24,7 @@ EXTRAS = {
     "scale": ("ray",),
     "timm": ("timm", "torchvision"),
     "word2vec": ("gensim",),
-    "web": ("fastapi", "uvicorn", "python_multipart", "prometheus_client"),
+    "web": ("fastapi", "uvicorn", "python_multipart"),
 }
 """Extra of pyproject.toml to the modules that it installs, without those of other extras that it includes."""
 

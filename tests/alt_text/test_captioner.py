@@ -373,24 +373,6 @@ def test_a_limit_of_pictures(server, made):
     assert len(server.asked) == 4
 
 
-@pytest.mark.parametrize("requests", [1, 10])
-def test_a_limit_of_tokens_is_not_passed(server, made, requests):
-    server.say = lambda asked, number: completion("A tram", tokens=1_000)
-    captioner = made(max_tokens=3_500, requests=requests)
-    given = replies(captioner, pictures(8))
-    assert [isinstance(reply, Reply) for reply in given] == [True] * 3 + [False] * 5
-    assert given[-1].reason.startswith("the limit of 3,500 tokens is reached")
-    assert captioner.tokens == 3_000
-
-
-@pytest.mark.parametrize("tokens", [None, 0, -5, True, "many", 10**4299])
-def test_a_limit_of_tokens_needs_a_server_that_counts(server, made, tokens):
-    server.say = lambda asked, number: completion("A tram", tokens=tokens)
-    assert made().ask(*messages(1)) == Reply("A tram", True, None)
-    with pytest.raises(CaptionerError, match="does not say how many tokens"):
-        made(max_tokens=100_000).ask(*messages(1, seed=50))
-
-
 def test_thoughts_are_no_reply(server, made):
     server.say = lambda asked, number: completion("<think>It is red.\nA tram?</think>\n\nA red tram")
     assert made().ask(*messages(1)).text.strip() == "A red tram"

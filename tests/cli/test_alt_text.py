@@ -181,7 +181,7 @@ def test_nothing_is_sent_without_the_option(article, server, tmp_path, monkeypat
         (["--from", "drafts.json"], "no PATH"),
         (["a.md", "--write", "--from", "drafts.json"], "no PATH"),
         (["a.md", "--captioner-model", "seer"], "--captioner-model is for --captioner URL"),
-        (["a.md", "--max-tokens", 5], "--max-tokens is for --captioner URL"),
+        (["a.md", "--max-pictures", 5], "--max-pictures is for --captioner URL"),
         (["a.md", "--allow-remote"], "--allow-remote is for --captioner URL"),
         (["a.md", "--captioner", "http://127.0.0.1:9"], "give both"),
         (["a.md", "--captioner", "127.0.0.1:9", "--captioner-model", "m"], "--captioner: give an address such as"),

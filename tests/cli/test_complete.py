@@ -47,7 +47,6 @@ def offered(line: str, shell: str = "bash") -> list[str]:
         ("iconotext train hessel2019/t", ["hessel2019/top-k"]),
         ("iconotext train --init de", ["default"]),
         ("iconotext evaluate no", ["no-training"]),
-        ("iconotext cache pr", ["prune"]),
     ],
 )
 def test_commands_options_and_values(shell, line, values):

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from iconotext.errors import FeatureError, SettingError
-from iconotext.features.cache import FeatureCache, cache_folder, cache_usage, prune_cache
+from iconotext.features.cache import FeatureCache, cache_folder, cache_usage
 
 
 @pytest.fixture
@@ -365,47 +365,13 @@ def test_what_is_in_it_by_kind(path):
     assert usage.bytes == path.stat().st_size >= 52_000
 
 
-def test_old_entries_go(path, monkeypatch):
-    now = 1_800_000_000
-    for days, numbers in ((40, [1, 2]), (20, [3]), (1, [4, 5])):
-        monkeypatch.setattr(time, "time", lambda days=days: now - days * 86_400)
-        fill(path, numbers)
-    monkeypatch.setattr(time, "time", lambda: now)
-    assert kept(path, [2]) == [2]  # is used
-    assert prune_cache(path, older_than=30 * 86_400).entries == 1
-    assert kept(path, range(9)) == [2, 3, 4, 5]
-    assert prune_cache(path, older_than=30 * 86_400).entries == 0
-
-
-def test_the_first_go_until_the_rest_fits(path):
-    fill(path, range(4000))
-    before = path.stat().st_size
-    done = prune_cache(path, to_bytes=before // 2)
-    assert 0.35 * before < done.bytes_after == path.stat().st_size <= 0.5 * before
-    assert done.bytes_before == before
-    assert kept(path, range(4000)) == list(range(done.entries, 4000))
-    assert prune_cache(path, to_bytes=before).entries == 0
-    assert prune_cache(path, to_bytes=0).entries == 4000 - done.entries
-    assert kept(path, range(4000)) == []
-
-
-def test_what_the_program_did_not_write_stays(path):
-    fill(path, [1])
-    others = [path.with_name(name) for name in ("precious.txt", "features.sqlite.backup", "other.sqlite")]
-    for file in others:
-        file.write_bytes(b"x" * 1000)
-    prune_cache(path, to_bytes=0)
-    assert all(file.read_bytes() == b"x" * 1000 for file in others)
-
-
 @pytest.mark.parametrize("statement", ["CREATE TABLE diary (day, text)", "CREATE TABLE features (content, price)"])
 def test_another_programs_database_is_left_alone(path, statement):
     path.parent.mkdir()
     execute(path, statement)
     before = path.read_bytes()
-    for look in (cache_usage, lambda path: prune_cache(path, to_bytes=0)):
-        with pytest.raises(FeatureError, match="not a cache that iconotext wrote"):
-            look(path)
+    with pytest.raises(FeatureError, match="not a cache that iconotext wrote"):
+        cache_usage(path)
     assert path.read_bytes() == before
 
 
@@ -413,12 +379,12 @@ def test_no_database_at_all(path):
     path.parent.mkdir()
     path.write_bytes(b"a text that somebody wrote " * 100)
     with pytest.raises(FeatureError, match="cannot be used: file is not a database"):
-        prune_cache(path, to_bytes=0)
+        cache_usage(path)
     assert path.stat().st_size == 2700
 
 
 @pytest.mark.slow
-def test_another_process_writes_and_reads_meanwhile(path):
+def test_another_process_writes_and_reads_while_room_is_made(path):
     fill(path, range(3000))
     code = """
 import sys, numpy as np, logging
@@ -433,13 +399,15 @@ for n in range(10_000, 10_200):
         assert row["k"][0] == int(key)
 print("done")
 """
+    small = FeatureCache(path, limit=1_000_000)
     with subprocess.Popen([sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout.readline() == "begun\n"
         while other.poll() is None:
-            prune_cache(path, to_bytes=1_000_000)
+            put(small, {b"1": np.ones(1000, np.float32)})
         assert other.stdout.read() == "done\n"
     assert other.returncode == 0
-    prune_cache(path, to_bytes=200_000)
+    put(small, {b"1": np.ones(1000, np.float32)})
+    small.close()
     left = kept(path, range(10_000, 10_200))
     assert left == list(range(10_200 - len(left), 10_200))
-    assert 10 < len(left) < 60
+    assert 10 < len(left) <= 200

@@ -201,7 +201,7 @@ def test_what_is_removed_while_it_is_linked_is_gone_too(server, tmp_path):
     linked = server.data / "linked" / made
     wait_for(lambda: linked.is_dir() or server.ask("GET", f"/v1/collections/{made}").json["state"] == "done")
     assert server.ask("DELETE", f"/v1/collections/{made}").status == 204
-    wait_for(lambda: b"iconotext_busy_processes 0.0" in server.ask("GET", "/metrics").body)
+    wait_for(lambda: server.ask("GET", "/v1/health").json["busy"] == 0)
     wait_for(lambda: not linked.exists())
     assert not (server.data / "dropped" / made).exists()
 

@@ -1,6 +1,6 @@
 """A vision model on a server of the user's own, asked through the chat-completions protocol.
 
-``Captioner`` asks it: several pictures at a time, again if the server is busy, within limits of pictures and tokens,
+``Captioner`` asks it: several pictures at a time, again if the server is busy, within a limit of pictures,
 and each question once, since replies are stored. Only the address that the user gave is asked; redirects are refused.
 """
 
@@ -79,9 +79,6 @@ class CaptionerSettings(BaseModel):
 
     max_pictures: int = Field(500, ge=0)
     """Most pictures that are sent; stored answers do not count, and 0 takes only these."""
-
-    max_tokens: int | None = Field(None, ge=1)
-    """Most tokens of all questions and answers together, as the server counts them (default: any number)."""
 
     answer_tokens: int = Field(300, ge=1)
     """Most tokens of one answer; a model that thinks first needs thousands."""
@@ -173,7 +170,7 @@ class Captioner:
         self._folder = folder or cache_folder() / "captioner"
         self._pace = pace or Pace(time.monotonic, time.sleep)
         self._politeness = Politeness(tries=TRIES, patience=120.0)
-        self._budget = _Budget(settings)
+        self._lock = threading.Lock()
         self._answered = threading.Event()
         self._ended = threading.Event()
 
@@ -229,9 +226,11 @@ class Captioner:
         if reply is not None:
             self.stored += 1
             return reply
-        if limit := self._budget.take():
-            return NoReply(limit, sent=False)
-        self.sent += 1
+        with self._lock:
+            if self.sent >= self.settings.max_pictures:
+                limit = counted(self.settings.max_pictures, "picture")
+                return NoReply(f"the limit of {limit} is reached{GOES_ON}", sent=False)
+            self.sent += 1
         return None
 
     def _work(self, job: _Job) -> tuple[Any, Reply | NoReply | None]:
@@ -239,7 +238,7 @@ class Captioner:
         return item, reply if body is None or reply is not None else self._send(body)
 
     def _send(self, body: bytes) -> Reply | NoReply:
-        tokens = timeouts = 0
+        timeouts = 0
 
         def ask() -> Answer:
             nonlocal timeouts
@@ -259,7 +258,8 @@ class Captioner:
             answer = persistent(ask, self.host, self._pace, self._politeness, interval=0.0, delay=1.0)
             reply = self._reply(answer)
             self._answered.set()
-            tokens = reply.tokens or 0
+            with self._lock:
+                self.tokens += reply.tokens or 0
             write_text(self._file(body), json.dumps(asdict(reply)), force=True)
             return reply
         except ImageError as error:
@@ -269,10 +269,6 @@ class Captioner:
         except CaptionerError:
             self._ended.set()  # before the next picture is sent
             raise
-        finally:
-            self._budget.give(tokens)
-            with self._budget.changed:  # its lock serves for this sum, too
-                self.tokens += tokens
 
     def _body(self, messages: Messages) -> bytes:
         content = {
@@ -338,8 +334,6 @@ class Captioner:
             raise _Useless("it sent something that is no chat completion") from error
         if len(self._key) >= SECRET and self._key in reply.text:
             raise _Useless("its reply quotes the key, so it is not used")
-        if reply.tokens is None and self.settings.max_tokens is not None:
-            raise self._error("it does not say how many tokens it takes, so max_tokens=... cannot hold: leave it out")
         return reply
 
     def _file(self, body: bytes) -> Path:
@@ -369,51 +363,6 @@ _Job = tuple[Any, bytes | None, Reply | NoReply | None]
 
 class _Useless(Exception):
     """An answer without a usable reply; other pictures may still get one."""
-
-
-class _Budget:
-    """The pictures and tokens that may still be spent.
-
-    What an answer costs is known only afterwards, so each request counts as much as the largest one before it, and the
-    first one runs alone.
-    """
-
-    def __init__(self, limits: CaptionerSettings) -> None:
-        self.changed = threading.Condition()
-        self._limits = limits
-        self._pictures = limits.max_pictures
-        self._tokens = limits.max_tokens
-        self._running = 0
-        self._largest = 0
-
-    def take(self) -> str | None:
-        """Count a picture that is about to be sent; return the limit that forbids it, None if there is none."""
-        with self.changed:
-            if self._pictures <= 0:
-                return f"the limit of {counted(self._limits.max_pictures, 'picture')} is reached{GOES_ON}"
-            if self._tokens is not None:
-                while not self._fits() and self._running:
-                    self.changed.wait()
-                if not self._fits():
-                    return f"the limit of {self._limits.max_tokens:,} tokens is reached{GOES_ON}"
-            self._pictures -= 1
-            self._running += 1
-            return None
-
-    def _fits(self) -> bool:
-        assert self._tokens is not None
-        if not self._largest:
-            return self._tokens > 0 and not self._running
-        return self._tokens >= (self._running + 1) * self._largest
-
-    def give(self, tokens: int) -> None:
-        """Count the tokens of a picture that was answered, or failed."""
-        with self.changed:
-            self._running -= 1
-            self._largest = max(self._largest, tokens)
-            if self._tokens is not None:
-                self._tokens -= tokens
-            self.changed.notify_all()
 
 
 def _completions(url: str) -> str:

@@ -101,7 +101,6 @@ COMMANDS = (
     Command("mcp", "Answer a language model's questions about the documents of a folder (MCP).", "mcp:mcp", "mcp"),
     Command("models", "List models, those that are here and those worth fetching; fetch one.", "models:models"),
     Command("cache", "Show the place, size and contents of the cache.", "cache:show"),
-    Command("cache prune", "Make the cache smaller.", "cache:prune"),
 )
 
 SHOWN = {

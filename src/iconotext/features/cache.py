@@ -207,8 +207,7 @@ class FeatureCache:
                 )
                 connection.executemany(_INSERT, values)
             if bytes_used(connection) > self.limit:
-                for _ in removals(connection, to_bytes=self.limit * 9 // 10):
-                    pass
+                make_room(connection, self.limit * 9 // 10)
 
         self._guarded(write, writing=True)
 
@@ -331,29 +330,20 @@ def bytes_used(connection: sqlite3.Connection) -> int:
     return int((pages - free) * size)
 
 
-def removals(
-    connection: sqlite3.Connection, *, to_bytes: int | None = None, before: float | None = None
-) -> Iterator[int]:
-    """Remove the entries used longest ago, in steps between which others may write; yields the number removed in each.
-
-    Args:
-        to_bytes: Stop when the file uses at most this many bytes; None for no such limit.
-        before: Seconds since 1970; remove all entries last used before.
-    """
-    while True:
-        excess = 0 if to_bytes is None else bytes_used(connection) - to_bytes
-        rows = connection.execute("SELECT id, length(data), used FROM features ORDER BY used, id LIMIT ?", (ROWS,))
+def make_room(connection: sqlite3.Connection, to_bytes: int) -> None:
+    """Remove the entries used longest ago, until the file uses at most ``to_bytes``; others may write between steps."""
+    while (excess := bytes_used(connection) - to_bytes) > 0:
+        rows = connection.execute("SELECT id, length(data) FROM features ORDER BY used, id LIMIT ?", (ROWS,)).fetchall()
+        if not rows:
+            return
         chosen = []
-        for row, size, used in rows.fetchall():
-            if excess <= 0 and (before is None or used >= before):
-                break
+        for row, size in rows:
             chosen.append((row,))
             excess -= size
-        if not chosen:
-            return
+            if excess <= 0:
+                break
         with connection:
             connection.executemany("DELETE FROM features WHERE id = ?", chosen)
-        yield len(chosen)
 
 
 def _entries(connection: sqlite3.Connection, number: int, contents: Sequence[bytes]) -> Iterator[tuple[Any, ...]]:
@@ -402,19 +392,6 @@ class Usage:
     kinds: tuple[Kind, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Pruned:
-    """The result of pruning the cache.
-
-    Attributes:
-        bytes_after: Size on disk after; while another process uses the cache, its file may shrink only later.
-    """
-
-    entries: int
-    bytes_before: int
-    bytes_after: int
-
-
 def cache_usage(path: Path | None = None) -> Usage:
     """Describe the cache, by default the user's."""
     path = path or cache_file()
@@ -429,19 +406,6 @@ def cache_usage(path: Path | None = None) -> Usage:
     return Usage(path, _bytes(path), cache_limit(), tuple(kinds))
 
 
-def prune_cache(path: Path | None = None, *, older_than: float | None = None, to_bytes: int | None = None) -> Pruned:
-    """Remove entries, beginning with those used longest ago."""
-    path = path or cache_file()
-    size_before, removed = _bytes(path), 0
-    if path.is_file():
-        with _opened(path) as connection:
-            before = None if older_than is None else time.time() - older_than
-            removed = sum(removals(connection, to_bytes=to_bytes, before=before))
-            if removed:
-                _shrink(connection)
-    return Pruned(removed, size_before, _bytes(path))
-
-
 @contextmanager
 def _opened(path: Path) -> Iterator[sqlite3.Connection]:
     """Open a cache; files of other programs are not touched."""
@@ -449,18 +413,11 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
         try:
             columns = {row[1] for row in connection.execute("PRAGMA table_info(features)")}
             if not columns >= COLUMNS:
-                raise FeatureError(f"{path}: not a cache that iconotext wrote, so nothing in it is counted or removed")
+                raise FeatureError(f"{path}: not a cache that iconotext wrote, so nothing in it is counted")
             prepare(connection)
             yield connection
         except sqlite3.Error as error:
             raise FeatureError(f"{path}: the cache cannot be used: {error}") from error
-
-
-def _shrink(connection: sqlite3.Connection) -> None:
-    """Return free space to the disk; if another process or a full disk prevents that, the space is used again later."""
-    with suppress(sqlite3.OperationalError):
-        connection.execute("VACUUM")
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def _bytes(path: Path) -> int:

@@ -36,14 +36,13 @@ MAX_CONNECTIONS = 500
 
 def make_app(settings: ServeSettings, access: Access, jobs: Jobs) -> ASGIApp:
     """Build the application, with the guard before it."""
-    guard = Guard(
+    return Guard(
         make_routes(settings, jobs),
         settings=settings,
         access=access,
         uploads={route.address for route in ROUTES if route.files},
         open_paths={route.address for route in ROUTES if route.open},
     )
-    return jobs.metrics.counting(guard)
 
 
 def make_routes(settings: ServeSettings, jobs: Jobs) -> FastAPI:

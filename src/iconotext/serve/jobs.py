@@ -26,7 +26,7 @@ from iconotext.alt_text.captioner import Captioner
 from iconotext.errors import DocumentError, FullDiskError, IconotextError
 from iconotext.serve import learn, work
 from iconotext.serve.alt_text_work import AltTexts
-from iconotext.serve.events import Events, Metrics
+from iconotext.serve.events import Events
 from iconotext.serve.followed import Followed
 from iconotext.serve.learn import Judgeable, Learned
 from iconotext.serve.pool import BusyError, Pool
@@ -55,7 +55,7 @@ class Jobs:
         self.captioner_slots = asyncio.Semaphore(captioner.settings.requests if captioner else 1)
         """Limits the pictures about which the captioner is asked at a time."""
         self.alt_texts, self.followed = AltTexts(store), Followed(store)
-        self.events, self.metrics = Events(), Metrics(pool)
+        self.events = Events()
         self.requests = settings.data.absolute() / "asked"
         """Folder for files of requests; they are removed after the request."""
         self.exports = settings.data.absolute() / "exports"
@@ -201,7 +201,6 @@ class Jobs:
             changed = _moved_pictures(before, pictures) if same and self.store.last_change(collection.id) else []
             self.followed.set_files(entry.id, result.files)
             self.alt_texts.set_wanted(entry.id, result.keys_to_describe)
-            self.metrics.linked(1, result.columns["links"])
             # Last: if the server is killed before, the next one links the document again.
             self.store.set_linked(entry.id, collection.round, result.columns, pictures, changed)
 

@@ -46,37 +46,29 @@ class Upload(NamedTuple):
     refused: tuple[tuple[str, str], ...] = ()
 
 
-class Reply(NamedTuple):
-    """The answer to a request."""
-
-    body: bytes
-    documents: int
-    links: int
-
-
 Results = Iterator[LinkedDocument | Failure]
 
 
-def links(upload: Upload) -> Reply:
+def links(upload: Upload) -> bytes:
     """The documents with their links, as ``iconotext link --to json``."""
     from iconotext.report.as_json import json_array
 
     return _reply(upload, json_array)
 
 
-def contexts(upload: Upload, words: int) -> Reply:
+def contexts(upload: Upload, words: int) -> bytes:
     """The statements about each picture, as ``iconotext context --json``."""
     from iconotext.report.context import contexts as contexts_of
 
     return _excerpts(upload, lambda linked: contexts_of(linked, words))
 
 
-def chunks(upload: Upload, cutting: ChunkSettings) -> Reply:
+def chunks(upload: Upload, cutting: ChunkSettings) -> bytes:
     """The documents in chunks with their pictures, as ``iconotext chunks --json``."""
     return _excerpts(upload, cutting.of)
 
 
-def checked(upload: Upload, checking: CheckSettings) -> Reply:
+def checked(upload: Upload, checking: CheckSettings) -> bytes:
     """What is wrong with pictures, as ``check --json`` prints it."""
     from iconotext.check.audit import check
 
@@ -85,10 +77,10 @@ def checked(upload: Upload, checking: CheckSettings) -> Reply:
     errors = [*upload.refused, *((str(failure.path), without_hint(str(failure.error))) for failure in audit.failures)]
     findings = [asdict(finding) for finding in audit.findings]
     failed = [{"id": Path(path).stem, "source": path, "error": error} for path, error in sorted(errors)]
-    return Reply((json_text({"findings": findings, "failed": failed}) + "\n").encode(), 0, 0)
+    return (json_text({"findings": findings, "failed": failed}) + "\n").encode()
 
 
-def place(upload: Upload, text: str, placing: PlaceSettings) -> Reply:
+def place(upload: Upload, text: str, placing: PlaceSettings) -> bytes:
     """A text with pictures of the other files, as ``iconotext place --json`` prints it."""
     from iconotext.place.output import placed
     from iconotext.place.text import text_document
@@ -105,7 +97,7 @@ def place(upload: Upload, text: str, placing: PlaceSettings) -> Reply:
         rows = sorted(file for file in Path().rglob("*") if file.suffix.lower() in ROWS and file.is_file())
         linked = _linker(upload.linking).place(document, [*rows, Path()], placing, reading)
         answer = placed(replace(linked, document=for_clients(linked.document)))
-    return Reply((json_text(answer.model_dump()) + "\n").encode(), 1, len(linked.links))
+    return (json_text(answer.model_dump()) + "\n").encode()
 
 
 @lru_cache(2)
@@ -119,27 +111,27 @@ def _start() -> Path:
     return files[0] if len(files) == 1 else Path()
 
 
-def _reply(upload: Upload, text: Callable[[Results], Iterable[str]]) -> Reply:
-    documents = links = 0
+def _reply(upload: Upload, text: Callable[[Results], Iterable[str]]) -> bytes:
+    linked_any = False
     problem = f"no document in it: what is read is {formats_in_words()}"
 
-    def counted(results: Results) -> Results:
-        nonlocal documents, links, problem
+    def watched(results: Results) -> Results:
+        nonlocal linked_any, problem
         for result in results:
             if isinstance(result, Failure):
                 problem = str(result.error)
             else:
-                documents, links = documents + 1, links + len(result.links)
+                linked_any = True
             yield result
 
     with chdir(upload.folder):
         files = [(path, Path()) for path, _ in find_documents([_start()], upload.reading)]
         read = map(_for_clients, read_files(files, upload.reading))
         refused = (Failure(Path(name), DocumentError(f"{name}: {why}")) for name, why in upload.refused)
-        body = "".join(text(counted(chain(refused, _linker(upload.linking).link_all(read)))))
-    if not documents:
+        body = "".join(text(watched(chain(refused, _linker(upload.linking).link_all(read)))))
+    if not linked_any:
         raise DocumentError(problem)
-    return Reply(body.encode(), documents, links)
+    return body.encode()
 
 
 def _for_clients(read: Document | Failure) -> Document | Failure:
@@ -148,7 +140,7 @@ def _for_clients(read: Document | Failure) -> Document | Failure:
     return for_clients(read)
 
 
-def _excerpts(upload: Upload, excerpts_of: Callable[[LinkedDocument], Iterable[Context | Chunk | SlimChunk]]) -> Reply:
+def _excerpts(upload: Upload, excerpts_of: Callable[[LinkedDocument], Iterable[Context | Chunk | SlimChunk]]) -> bytes:
     from iconotext.report.as_excerpts import json_array
 
     def excerpts(results: Results) -> Iterator[Context | Chunk | SlimChunk]:

@@ -115,7 +115,6 @@ _WORK = (415, 500, 503, 504)  # a process works on the files of the request
 
 CALLS = (
     Route("GET", "/v1/health", stateless.health, "server", open=True),
-    Route("GET", "/metrics", stateless.metrics, "server", sends=["text/plain"]),
     Route("POST", "/v1/link", stateless.link, "programs", errors=_WORK, files=True, model=list[LinkedOut | FailedOut]),
     Route("POST", "/v1/context", stateless.context, "programs", errors=_WORK, files=True, model=list[Context]),
     Route("POST", "/v1/chunks", stateless.chunks, "programs", errors=_WORK, files=True, model=list[Chunk | SlimChunk]),

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_origin
 
 from fastapi import HTTPException, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 
 from iconotext import __version__
@@ -32,7 +31,7 @@ from iconotext.serve import request_work
 from iconotext.serve.answers import Described
 from iconotext.serve.jobs import Jobs, TheJobs
 from iconotext.serve.pool import BusyError
-from iconotext.serve.request_work import Reply, Upload
+from iconotext.serve.request_work import Upload
 from iconotext.serve.store import new_id
 from iconotext.serve.uploads import received
 from iconotext.system.processes import GoneError, LateError
@@ -50,10 +49,12 @@ CHECKING = tuple(CheckSettings.model_fields)
 
 
 class Health(Described):
-    """A sign that the server is running."""
+    """A sign that the server is running, with the calls that processes work on, and those that wait for one."""
 
     status: Literal["ok"]
     version: str
+    busy: int
+    waiting: int
 
 
 class CheckOut(Described):
@@ -105,14 +106,9 @@ else:
     PlaceIn = _query("PlaceIn", _places, text=_text)
 
 
-def health() -> Health:
-    """Whether the server is running; needs no key."""
-    return Health(status="ok", version=__version__)
-
-
-def metrics(jobs: TheJobs) -> PlainTextResponse:
-    """The server's counts, for Prometheus."""
-    return PlainTextResponse(jobs.metrics.text(), media_type="text/plain; version=0.0.4")
+def health(jobs: TheJobs) -> Health:
+    """Whether the server is running, and how busy it is; needs no key."""
+    return Health(status="ok", version=__version__, busy=jobs.pool.busy, waiting=jobs.pool.waiting)
 
 
 async def link(jobs: TheJobs, request: Request, options: Annotated[LinkIn, Query()]) -> Response:
@@ -169,7 +165,7 @@ async def _answer(
     jobs: Jobs,
     request: Request,
     options: BaseModel,
-    function: Callable[..., Reply],
+    function: Callable[..., bytes],
     *more: object,
     linking: LinkSettings | None = None,
 ) -> Response:
@@ -191,11 +187,10 @@ async def _answer(
         await run_in_threadpool(shutil.rmtree, folder, ignore_errors=True)
     if reply is None:
         return Response(status_code=CLIENT_LEFT)
-    jobs.metrics.linked(reply.documents, reply.links)
-    return Response(reply.body, media_type="application/json")
+    return Response(reply, media_type="application/json")
 
 
-async def _unless_left(request: Request, jobs: Jobs, future: Future[Reply]) -> Reply | None:
+async def _unless_left(request: Request, jobs: Jobs, future: Future[bytes]) -> bytes | None:
     """The result; None if the client disconnects before, which ends the process: a document may take ten minutes."""
     result = asyncio.wrap_future(future)
     left = asyncio.ensure_future(_leaving(request))
