@@ -1,6 +1,6 @@
 """How much memory decoding takes: pictures of 100 megapixels (HEIC: 48) in every format, each in a process of its own.
 
-    python benchmarks/picture_memory.py          (Linux)
+    python benchmarks/image_memory.py          (Linux)
 
 "here" is the process itself, "apart" the one that decodes strange formats for it, 0 where it was not needed.
 """

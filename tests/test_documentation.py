@@ -252,6 +252,15 @@ def test_names_that_a_guide_gives_with_their_module_are_in_it():
     assert missing == []
 
 
+def test_measuring_scripts_that_are_named_are_there_or_in_the_history():
+    """As in "`git show 13f1b03b:benchmarks/order.py`"; records and the heads of the scripts name them too."""
+    homes = [ROOT / name for name in ("docs", "benchmarks", "fitting", "packages", "src")]
+    texts = [*GUIDES, *(path for home in homes for path in home.rglob("*") if path.suffix in (".py", ".md", ".json"))]
+    script = re.compile(r"(?<!:)\b((?:packages/[\w-]+/)?benchmarks/\w+\.(?:py|mjs))")
+    named = {(path.name, name) for path in texts for name in script.findall(text_of(path))}
+    assert {each for each in named if not (ROOT / each[1]).exists()} == set()
+
+
 def test_modules_that_tests_name_by_their_path_are_there():
     folders = "|".join(path.name for path in SOURCE.iterdir() if path.is_dir())
     named = re.compile(rf"\"((?:{folders})/[\w/]+\.py)\"")
