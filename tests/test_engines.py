@@ -1,4 +1,4 @@
-"""The blocks of docs/engines.md run: with the engine where it is installed, else with a stand-in of its calling convention."""
+"""The blocks of docs/engines.md run, that of Data-Juicer with a stand-in of its calling convention."""
 
 from __future__ import annotations
 

@@ -48,7 +48,6 @@ def bare(photos: Path) -> Document:
     return Document("bare", tuple(Sentence(text) for text in TEXTS), images)
 
 
-@pytest.mark.slow
 def test_pictures_alone_find_their_sentences(linker, photos):
     linked = linker.link(bare(photos))
     assert {(link.image, link.sentence) for link in linked.links} == {(0, 0), (1, 1), (2, 2)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import zipfile
 
 import pytest
 
@@ -62,38 +61,6 @@ def test_texts_are_accepted_changed_left_and_written_with_the_keyboard(visit, wr
     page.wait_for_selector("text=Nothing to do: every picture has an alternative text")
     assert card(page, 1).locator(".outcome").inner_text() == "It is in the file."
     came.accessible()
-
-
-def test_a_decoration_is_written_and_told(visit, writer, desk):
-    write_article(desk / "deco", "a.html", "<title>Trip</title><p>Some boats.</p><img src='boat.png'><p>More text.</p>")
-    collection = writer.open("deco/a.html")["id"]
-    came = visit(writer)
-    page = came.page
-    came.go(f"/collections/{collection}/alt-text")
-    page.wait_for_selector(".picture-card:focus")
-    page.keyboard.press("d")
-    page.wait_for_selector("button:focus >> text=Write 1 text into a")
-    page.keyboard.press("Enter")
-    page.wait_for_selector("text=The file says that it is decoration.")
-    came.accessible()
-
-
-def test_what_was_dropped_is_taken_as_a_zip(visit, writer, tmp_path):
-    write_article(tmp_path / "trip")
-    came = visit(writer)
-    page = came.page
-    page.set_input_files("#folder", str(tmp_path / "trip"))
-    page.locator(".card:has(p:text('trip ·')) >> text=Alternative texts").click()
-    page.wait_for_selector(".picture-card:focus >> text=Picture 1")
-    page.keyboard.press("e")
-    page.keyboard.type(TEXT)
-    page.keyboard.press("Enter")
-    page.wait_for_selector(".picture-card:focus >> text=Picture 2")
-    assert page.locator("button:has-text('Write')").count() == 0
-    with page.expect_download() as download:
-        page.click("text=Take the changed files")
-    with zipfile.ZipFile(download.value.path()) as packed:
-        assert packed.read("trip/article.md").decode() == WITHOUT_ALT.replace("![](", f"![{TEXT}](")
 
 
 def test_what_somebody_types_stays_while_the_page_follows(visit, writer, desk):

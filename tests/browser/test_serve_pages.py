@@ -188,16 +188,6 @@ def test_what_was_done_is_said_when_the_next_key_is_taken(visit, running):
     page.wait_for_selector("text=/^Saved: picture [12] belongs to none[.]$/")
 
 
-def test_any_sentence_is_marked_with_the_arrows_and_kept(visit, running):
-    came, home = reviewing(visit, running, "Bob")
-    marked = int(came.page.get_attribute(".marked", "data-n") or -1)
-    came.page.keyboard.press("ArrowDown")
-    came.page.keyboard.press("Enter")
-    came.page.wait_for_selector("text=1 of 2 pictures judged")
-    review = running[0].ask("GET", f"{home}/review").json
-    assert [p["verdicts"]["Bob"] for p in review["pictures"] if p["verdicts"]] == [[marked + 1]]
-
-
 def test_evidence_and_selection_are_switched_with_the_keyboard(visit, running):
     document = running[0].open("trip")["documents"][0]["id"]
     came = visit(running[0])

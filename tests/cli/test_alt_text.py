@@ -49,7 +49,6 @@ def article(tmp_path, picture):
     return write_article(tmp_path, picture)
 
 
-@pytest.mark.slow
 def test_drafts_are_shown_beside_their_evidence_printed_and_written(article, server, asks):
     server.say = lambda asked, number: completion(f"{TEXT}, number {asked.context['caption'][-2]}")
     before = article.read_text()

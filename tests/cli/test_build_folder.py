@@ -12,7 +12,6 @@ from tests.support.epub import book
 run = partial(program.run, "corpus", "build", "folder")
 
 
-@pytest.mark.slow
 def test_a_site_becomes_a_corpus(tmp_path, picture):
     picture("site/static/img/a.png")
     picture("site/static/img/icon.png", size=(8, 8))

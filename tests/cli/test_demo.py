@@ -1,11 +1,8 @@
 from __future__ import annotations
 
-import pytest
-
 from tests.support import program
 
 
-@pytest.mark.slow
 def test_demo_writes_and_links_an_article(tmp_path):
     folder = tmp_path / "demo"
     folder.mkdir()

@@ -24,7 +24,6 @@ def server(monkeypatch):
     yield from running(monkeypatch)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("model", ["no-training", "random"])
 def test_json_has_the_format_of_the_documentation(corpus, model):
     found = json.loads(run("evaluate", model, corpus, "--json"))

@@ -19,7 +19,6 @@ def article(docs):
     return docs / "article.md"
 
 
-@pytest.mark.slow
 def test_contexts(article, tmp_path):
     one, two, gone = json.loads(run("context", article, "--json", "--words", 12).stdout)
     assert [each["source"] for each in (one, two, gone)] == ["one.png", "two.png", "gone.png"]

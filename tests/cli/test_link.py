@@ -28,7 +28,6 @@ def article(tmp_path, picture) -> Path:
     return path
 
 
-@pytest.mark.slow
 def test_pages_and_table(article, tmp_path):
     output = run("link", article, "--output", tmp_path / "pages")
     assert (tmp_path / "pages" / "article.html").stat().st_size > 1000
@@ -58,7 +57,6 @@ def test_a_language_that_the_model_does_not_know_is_told_once(tmp_path, picture)
     assert quiet.stdout == result.stdout
 
 
-@pytest.mark.slow
 def test_json_has_the_format_of_the_documentation(article):
     (linked,) = json.loads(run("link", article, "--to", "json"))
     assert linked["id"] == "article"

@@ -19,7 +19,6 @@ def folder(docs):
     return docs.parent
 
 
-@pytest.mark.slow
 def test_a_table_json_and_files(folder):
     shown = run("place", "answer.md", "docs")
     assert "two.png" in shown.stdout

@@ -52,7 +52,6 @@ def files(lib: Path) -> list[str]:
     return sorted(path.name for path in lib.iterdir())
 
 
-@pytest.mark.slow
 def test_a_folder_of_pictures_becomes_a_library_that_answers(photos, lib):
     report = update(lib, photos)
     assert (report.added, report.encoded, report.left_out, report.failures) == (3, 3, [], [])

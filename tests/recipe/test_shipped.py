@@ -71,57 +71,6 @@ def pairs(corpus):
     return path
 
 
-# Li 2021: encoder of sentences, of images, its layers, whether it reads concepts; weights of C, I, D.
-TRANSFORMERS = ("transformer", "regions", 3, True)
-LI_2021 = {
-    "transformer": (*TRANSFORMERS, 1, 1, 1),
-    "without-concepts": ("transformer", "regions", 3, False, 1, 1, 1),
-    "without-transformer": ("transformer", "regions", 0, True, 1, 1, 1),
-    "without-both": ("transformer", "regions", 0, False, 1, 1, 1),
-    "gru-cnn": ("gru", "projection", None, None, 1, 1, 1),
-    "cross-intra": (*TRANSFORMERS, 1, 1, 0),
-    "cross-sub": (*TRANSFORMERS, 1, 0, 1),
-    "intra-sub": (*TRANSFORMERS, 0, 1, 1),
-    "cross": (*TRANSFORMERS, 1, 0, 0),
-    "mullink": ("gru", "projection", None, None, 1, 0, 0),
-    "nostruct": ("gru", "projection", None, None, 1, 0, 0),
-    "supervised": ("gru", "projection", None, None, 1, 0, 0),
-    "supervised-transformer": (*TRANSFORMERS, 1, 0, 0),
-}
-KINDS = {"nostruct": "single-pair", "supervised": "labelled-pairs", "supervised-transformer": "labelled-pairs"}
-
-
-@pytest.mark.parametrize("name", LI_2021)
-def test_recipes_of_li_2021_are_the_rows_of_its_tables_in_its_protocol(name):
-    recipe = load_recipe(f"li2021/{name}")
-    objective, training, similarity = recipe.objective, recipe.training, recipe.similarity
-    weights = (objective.cross_document, objective.intra_document, objective.sub_document)
-    layers, concepts = (recipe.regions.layers, recipe.regions.concepts) if recipe.regions else (None, None)
-    assert (recipe.text.kind, recipe.image.kind, layers, concepts, *weights) == LI_2021[name]
-    assert recipe.dim == 1024
-    if recipe.text.kind == "transformer":
-        assert (recipe.text.layers, recipe.text.heads, recipe.image.heads) == (3, 8, 8)
-    negatives = "mean" if name in ("nostruct", "supervised") else "hardest"
-    assert (objective.kind, objective.margin, objective.negatives, objective.p_sub) == ("hinge", 0.2, negatives, 0.6)
-    assert similarity.kind == KINDS.get(name, "top-k")
-    if name in ("nostruct", "mullink"):  # in the protocol of Hessel 2019: see the tests of the tables
-        return
-    rates = (1e-5, 3000) if name == "supervised-transformer" else (5e-5, 4000)  # it learns on MSCOCO
-    assert (training.batch, training.learning_rate, training.warmup_steps) == (11, *rates)
-    assert (training.schedule, training.patience, training.factor) == (
-        "plateau",
-        load_recipe("hessel2019/dense").training.patience,
-        5,
-    )
-    assert (similarity.k, similarity.directions) == ("min", "sum" if name in KINDS else "mean")
-
-
-def test_recipes_of_the_papers_are_there():
-    assert {name.removeprefix("li2021/") for name in RECIPES if name.startswith("li2021/")} == set(LI_2021)
-    names = {*PAPER, "released-code", "fine-tune"}
-    assert {name.removeprefix("hessel2019/") for name in RECIPES if name.startswith("hessel2019/")} == names
-
-
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_recipe_loads_and_resolves(name):
     recipe = load_recipe(name)
@@ -162,16 +111,6 @@ def test_what_the_papers_recipes_have_in_common(name):
     assert other == dense
 
 
-def test_the_released_codes_recipe():
-    recipe = load_recipe("hessel2019/released-code")
-    assert (recipe.training.learning_rate, recipe.training.epochs) == (2e-4, 60)
-    assert (recipe.text.dropout, recipe.text.dropout_at, recipe.image.dropout, recipe.image.dropout_at) == (
-        0.5, "input", 0.5, "input",
-    )  # fmt: skip
-    assert (recipe.similarity.kind, recipe.similarity.links, recipe.similarity.k) == ("assignment", "exactly", "min")
-    assert (recipe.objective.b, recipe.training.batch) == (None, 11)
-
-
 @pytest.mark.training
 def test_a_resnet_is_trained_along_with_its_batch_norms(pairs, models, tmp_path):
     network = models / "resnet-without-head"
@@ -189,10 +128,3 @@ def test_a_resnet_is_trained_along_with_its_batch_norms(pairs, models, tmp_path)
 def test_a_network_to_train_that_is_no_resnet_is_refused(models):
     with pytest.raises(FeatureError, match=r"is a vit; image\.network is a ResNet"):
         ImageNetwork(dim=4, dropout=0.0, network=str(models / "vit"))
-
-
-def test_the_recipe_that_trains_the_image_network_along():
-    recipe = load_recipe("hessel2019/fine-tune")
-    assert (recipe.features.image, recipe.image.kind) == ("pixels", "network")
-    assert (recipe.training.max_sentences, recipe.training.max_images) == (10, 10)
-    assert (recipe.text.max_tokens, recipe.objective.b, recipe.training.batch) == (20, 10, 11)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -261,25 +260,6 @@ def test_every_row_says_how_it_differs_from_the_list_by_hand():
         assert {key: ours.get(key) for key in made_of(table, row)} == made_of(table, row), (table.name, row.name)
         rest = {line for line in said if not line.startswith(("image features ", "word vectors "))}
         assert rest == departures_by_hand(table, row), (table.name, row.name, dataset)
-
-
-@pytest.mark.slow
-def test_another_value_than_a_stated_one_names_the_papers_and_its_place():
-    for table, row, dataset in every_row():
-        said = said_of(table, row, dataset)
-        numbers = {key: value for key, value in said.items() if value and not isinstance(value, bool | str)}
-        others = {key: value * 2 if isinstance(value, int) else value / 2 for key, value in numbers.items()}
-        settings = [f"{row.key}:{key}={value}" for key, value in others.items()]
-        only = replace(table, rows=tuple(each for each in table.rows if each.name == row.name))
-        # Rows of relations are like the others; where words are pooled, a Transformer's settings do not apply.
-        if dataset is not None or not only.rows or "pooled" in row.name:
-            continue
-        (changed,) = table_rows(only, [*OWN_INPUTS[table.paper], *settings], list(CLUE), dataset, [row.key])
-        lines = differing(changed, table, row.recipe, width=1664, seeds=1)
-        for key, value in numbers.items():
-            line = next((line for line in lines if line.startswith(f"{key} ")), f"{key} of {row.name} is no difference")
-            assert f" ({value:g}" in line, line
-            assert "by the recipe" not in line, line
 
 
 def test_what_the_papers_say_are_keys_of_recipes():

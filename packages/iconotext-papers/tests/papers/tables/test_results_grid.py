@@ -41,13 +41,6 @@ def test_published_figures_hold_together():
     assert PUBLISHED["li2021/4"]["1 Transfer"]["Story-DII"] == (78.6, 66.5, 49.5)
 
 
-def test_table_1_as_published():
-    densities = {name: sizes.density for name, sizes in TABLE_1.items()}
-    assert densities == {
-        "MSCOCO": 5, "Story-DII": 20, "Story-SIS": 20, "DII-Stress": 2, "DIY": 8, "RQA": 17, "WIKI": None,
-    }  # fmt: skip
-
-
 BOLD_AUC = {
     "2": {
         "MSCOCO": {"DC", "TK", "TK + ½k", "AP", "AP + ½k"},

@@ -1,1 +1,0 @@
-"""datatrove: a step is an object with ``run``, from documents to documents."""

@@ -1,6 +1,0 @@
-from __future__ import annotations
-
-
-class PipelineStep:
-    def __init__(self):
-        self.stats = {}
