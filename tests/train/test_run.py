@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import os
 import shutil
+import socket
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -18,6 +22,7 @@ from iconotext.train.parallel import _original
 from iconotext.train.prepared import open_prepared
 from iconotext.train.run import CORPUS, finished, interrupted
 from iconotext.train.validate import Validation, evaluate_split, scored_documents, validate
+from tests.support.object_store import running, send
 from tests.support.training import (
     Stop,
     StopAt,
@@ -26,6 +31,7 @@ from tests.support.training import (
     log_of,
     metrics_of,
     small_recipe,
+    tables,
     weights_of,
     write_synthetic,
 )
@@ -150,6 +156,55 @@ def test_a_run_goes_on_within_the_epoch(corpus, trained, tmp_path, monkeypatch, 
 def test_killed_at_any_moment_it_ends_with_the_same_model(corpus, tmp_path):
     recipe = small_recipe(training={"epochs": 6, "average": 2, "max_sentences": 2, "batch": 4}, objective={"b": 6})
     ends_the_same_when_killed(recipe, corpus, tmp_path)
+
+
+@pytest.fixture
+def server(monkeypatch):
+    yield from running(monkeypatch)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_shards_of_a_folder_and_of_a_store_train_as_the_whole(server, tmp_path):
+    corpus = write_synthetic(tmp_path / "whole", 40, splits=False)
+    recipe = tables(corpus, training={"epochs": 1})
+    lines = corpus.read_text().splitlines(keepends=True)
+    (tmp_path / "shards").mkdir()
+    for number in range(4):
+        (tmp_path / f"shards/{number}.jsonl").write_text("".join(lines[number * 10 : number * 10 + 10]))
+    send(tmp_path / "shards", "s3://bucket/shards")
+    for name, read in (("whole", corpus), ("shards", tmp_path / "shards"), ("store", Path("s3://bucket/shards"))):
+        train(recipe, [read], tmp_path / "models" / name)
+        assert weights_of(tmp_path / "models" / name) == weights_of(tmp_path / "models/whole")
+    with pytest.raises(CorpusError, match=r"s3://bucket/nothing: no shard is there"):
+        train(recipe, [Path("s3://bucket/nothing")], tmp_path / "models/none")
+
+
+@pytest.mark.training
+def test_two_processes_look_for_another_port_where_theirs_is_taken(corpus, tmp_path, monkeypatch, capfd):
+    from lightning_fabric.plugins.environments import lightning
+
+    class Watcher(StopAt):
+        epochs: ClassVar[list[int]] = []
+
+        def epoch(self, row):
+            self.epochs.append(row["epoch"])
+
+    recipe = small_recipe(training={"devices": 2, "epochs": 2, "learning_rate": 0.02})
+    watcher = Watcher(0, 0)
+    train(recipe, [corpus], tmp_path / "free", watcher=watcher)
+    assert watcher.epochs == [1, 2]
+    assert watcher.seen == [(e, s) for e in (1, 2) for s in (1, 2, 3)]
+    assert len({row["validation_loss"] for row in log_of(tmp_path / "free")}) == 2  # each epoch has changed the model
+    assert capfd.readouterr().err == ""
+    assert "MASTER_PORT" not in os.environ  # the next run looks for a port of its own
+    free = lightning.find_free_network_port
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        ports = iter([taken.getsockname()[1]])
+        monkeypatch.setattr(lightning, "find_free_network_port", lambda: next(ports, None) or free())
+        train(recipe, [corpus], tmp_path / "taken", watcher=watcher)
+    assert next(ports, None) is None  # it was asked for
+    assert capfd.readouterr().err == ""
+    assert weights_of(tmp_path / "taken") == weights_of(tmp_path / "free")
 
 
 def test_killed_before_the_last_log_is_written(corpus, trained, tmp_path, monkeypatch):

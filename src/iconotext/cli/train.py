@@ -33,7 +33,7 @@ def train(
         option(
             "--corpus",
             "-c",
-            help="Corpus to train on; may be given several times.",
+            help="Corpus to train on, or a folder of shards, here or in a store; may be given several times.",
         ),
     ] = None,
     output: Annotated[
@@ -61,7 +61,6 @@ def train(
         from iconotext.encoders.stored_model import init_folder, is_model_folder
         from iconotext.recipe import load_recipe, shipped_recipes
         from iconotext.recipe.relations import is_relation_recipe
-        from iconotext.system.object_store import is_remote
 
         if list_:
             _show_recipes(shipped_recipes())
@@ -87,11 +86,10 @@ def train(
             say(f"{folder} is trained already", err=True)
         elif interrupted(folder):
             say(f"going on with the training that was interrupted in {folder}", err=True)
-        corpora = [path if is_remote(path) else Path(path) for path in corpus]
-        files = [path for path in corpora if isinstance(path, Path) and path.is_file()]
+        corpora = [Path(path) for path in corpus]
         start = loaded.starts_from
         begins = start is not None and is_model_folder(init_folder(start)) and not finished(folder)
-        if begins and files and (note := too_few_pictures(files)):
+        if begins and (note := too_few_pictures(corpora)):
             say(f"note: {note}", err=True)
         with closing(Bars() if sys.stderr.isatty() else Lines()) as show:
             run(loaded, corpora, folder, report=show.report, watcher=_Watcher(show))

@@ -239,9 +239,6 @@ class TrainingSettings(Settings):
     validation: float = Field(0.1, gt=0, lt=1)
     """Share of the documents that validates, where a corpus has no split of its own."""
 
-    buffer: int = Field(10_000, ge=2)
-    """With shards of features, the number of documents that are shuffled together; their shards are open meanwhile."""
-
     readers: int = Field(1, ge=1)
     """Threads that read batches ahead; the batches are the same for any number."""
 

@@ -1,4 +1,4 @@
-"""Arrays on disk, in a folder or a tar: written row by row, memory-mapped, and cut into spans by offsets.
+"""Arrays on disk: written row by row, memory-mapped, and cut into spans by offsets.
 
 Offsets are the positions where each of n spans begins, and the end of the last one.
 """
@@ -6,28 +6,24 @@ Offsets are the positions where each of n spans begins, and the end of the last 
 from __future__ import annotations
 
 import json
-import tarfile
-import zipfile
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from iconotext.errors import CorpusError, FeatureError
-from iconotext.system.files import open_atomic, write_text
+from iconotext.system.files import write_text
 from iconotext.system.strict_json import parse_json
 
 Rows = NDArray[np.int64]
 """Numbers of documents, sentences, images or links, or positions in an array."""
 
-Files = Callable[[str], NDArray[np.uint8]]
-"""A function that returns the bytes of a file of a prepared corpus, memory-mapped, by its name."""
 
-
-class ArrayWriter(AbstractContextManager["ArrayWriter"]):
+class ArrayWriter:
     """Appends rows to an array on disk; only one piece at a time is in memory.
 
     The numbers are written to ``NAME.bin``; dtype and shape are written to ``NAME.json`` when the writer is closed.
@@ -52,6 +48,9 @@ class ArrayWriter(AbstractContextManager["ArrayWriter"]):
         self._file.write(stored.tobytes())
         self.rows += len(rows)
 
+    def __enter__(self) -> Self:
+        return self
+
     def __exit__(self, *error: object) -> None:
         self._file.close()
         if error[0] is None:
@@ -59,36 +58,48 @@ class ArrayWriter(AbstractContextManager["ArrayWriter"]):
             write_text(self.path.with_suffix(".json"), json.dumps(head), force=True)
 
 
-def files_in(path: Path) -> Files:
-    """Open the files in a folder, or in a tar written by ``pack``; a tar is mapped only once."""
-    if path.is_dir():
-        return lambda name: _mapped(path / name)
-    with tarfile.open(path, "r:") as tar:
-        spans = {member.name: slice(member.offset_data, member.offset_data + member.size) for member in tar}
-    whole = _mapped(path)
-    return lambda name: whole[spans[name]]
+class OffsetWriter(ArrayWriter):
+    """Writes the offsets of spans of which the lengths are given."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, "<i8")
+        self._end = 0
+        self.append(np.zeros(1, np.int64))
+
+    def append_spans(self, lengths: Sequence[int]) -> None:
+        """Append the ends of the next spans."""
+        ends = self._end + np.cumsum(lengths, dtype=np.int64)
+        self.append(ends)
+        self._end = int(ends[-1]) if len(ends) else self._end
 
 
-def _mapped(path: Path) -> NDArray[np.uint8]:
-    # An empty file cannot be mapped.
-    return np.asarray(np.memmap(path, np.uint8, "r")) if path.stat().st_size else np.zeros(0, np.uint8)
+class SpanWriter:
+    """Appends spans of rows to an array on disk, and their offsets to another one.
+
+    Args:
+        folder: Folder of the arrays.
+        names: Names of the two arrays.
+        stack: Closes both.
+    """
+
+    def __init__(
+        self, folder: Path, names: tuple[str, str], dtype: str, stack: ExitStack, row: tuple[int, ...] = ()
+    ) -> None:
+        self._rows = stack.enter_context(ArrayWriter(folder / names[0], dtype, row))
+        self._offsets = stack.enter_context(OffsetWriter(folder / names[1]))
+
+    def append(self, spans: Sequence[Sequence[Any]]) -> None:
+        """Append spans, each a sequence of rows."""
+        self._offsets.append_spans(list(map(len, spans)))
+        self._rows.append(np.array(list(chain.from_iterable(spans)), self._rows.dtype).reshape(-1, *self._rows.row))
 
 
-def pack(folder: Path, path: Path) -> None:
-    """Write the files of a folder into one tar, not compressed, so that it can be mapped; equal files, equal tar."""
-    with open_atomic(path, force=True) as file, tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
-        for source in sorted(folder.iterdir()):
-            member = tarfile.TarInfo(source.name)  # without times and owners
-            member.size = source.stat().st_size
-            with source.open("rb") as data:
-                tar.addfile(member, data)
-
-
-def open_array(files: Files, name: str) -> NDArray[Any]:
+def open_array(folder: Path, name: str) -> NDArray[Any]:
     """Map an array written by ``ArrayWriter``; ``ValueError`` or a similar error if it is missing or cut short."""
-    head = parse_json(files(f"{name}.json").tobytes())
-    array: NDArray[Any] = files(f"{name}.bin").view(head["dtype"]).reshape(head["shape"])
-    return array
+    head, file = parse_json((folder / f"{name}.json").read_bytes()), folder / f"{name}.bin"
+    # An empty file cannot be mapped.
+    rows = np.memmap(file, head["dtype"], "r") if file.stat().st_size else np.zeros(0, head["dtype"])
+    return np.asarray(rows).reshape(head["shape"])
 
 
 @contextmanager
@@ -96,14 +107,9 @@ def damaged(path: Path) -> Iterator[None]:
     """Turn errors of reading arrays into ``CorpusError``, with advice for the user."""
     try:
         yield
-    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile, tarfile.TarError) as error:
-        helps = "remove it, and train again" if path.is_dir() else "remove it, and make it again"
-        raise CorpusError(f"{path}: damaged or missing; {helps} ({' '.join(str(error).split())})") from error
-
-
-def offsets_of(counts: Iterable[int]) -> Rows:
-    """Return (n + 1,) offsets of n spans of these lengths."""
-    return np.cumsum([0, *counts], dtype=np.int64)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        text = " ".join(str(error).split())
+        raise CorpusError(f"{path}: damaged or missing; remove it, and train again ({text})") from error
 
 
 def span_counts(offsets: Rows, spans: Rows) -> Rows:

@@ -16,151 +16,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from iconotext.encoders.stored_model import VOCABULARY
-from iconotext.features.word_vectors import load_vocabulary
 from iconotext.networks.transformer import RegionBatch
 from iconotext.objectives.contrastive import draw_single_pairs
 from iconotext.recipe import Recipe
 from iconotext.recipe.encoders import NetworkSettings, TowerSettings
 from iconotext.system.threads import in_threads
 from iconotext.train.arrays import Rows, drawn_places, span_counts, span_places
-from iconotext.train.feature_shards import RankedDocument, open_shard, ranked_documents
-from iconotext.train.joined import joined_parts
 from iconotext.train.labelled import labelled_documents, labelled_pairs
-from iconotext.train.prepared import OTHER_BUFFER, SPLITS, UNDIVIDED, Prepared, learned_relations
-
-TRAIN = SPLITS.index("train")
-
-ORDER, WITHIN = 6, 7
-"""Numbers, in seeds, of two random streams: the order of shards, and the order of documents in a shard that is in
-several buffers. Other streams: 0 and 1 of ``epoch_batches``, 2 and 3 of ``planned_reads``, 4 of
-``labelled_documents``, 5 of ``validate``."""
-
-
-class ShardRange(NamedTuple):
-    """Training documents of a shard: a range of positions in the epoch's order of that shard."""
-
-    shard: int
-    begin: int
-    end: int
-
-
-class ShuffleBuffer(NamedTuple):
-    """A part of an epoch whose documents are shuffled together; their shards are open meanwhile.
-
-    The usual buffer gives out a random document for each that comes in, so that its state after n steps is known only
-    by doing n steps. Here the buffers of an epoch follow from seed and epoch, and a checkpoint needs only the step.
-
-    Attributes:
-        number: Number of the buffer, from 0.
-        ranges: The shards' documents in it; None for a corpus in arrays.
-        steps: Number of batches of each process.
-    """
-
-    number: int
-    ranges: tuple[ShardRange, ...] | None
-    steps: int
-
-
-class BatchLoader:
-    """Loads the batches of a run: from one shuffle buffer for a prepared corpus, from several for shards.
-
-    Args:
-        ranks: Number of processes; each takes its own batches.
-    """
-
-    def __init__(self, prepared: Prepared, recipe: Recipe, *, ranks: int = 1) -> None:
-        self._prepared, self._recipe, self._ranks = prepared, recipe, ranks
-        self._shards: list[tuple[str, int, int]] | None = prepared.meta.get("shards")
-        self._open: dict[int, Prepared] = {}
-        words_of_shards = self._shards is not None and recipe.words is not None
-        self._vocabulary = load_vocabulary(prepared.folder / VOCABULARY) if words_of_shards else None
-
-    def plan(self, epoch: int) -> list[ShuffleBuffer]:
-        """Return the buffers of an epoch, in order; no documents are read."""
-        if self._shards is None:
-            batches = epoch_batches(self._prepared, self._recipe, "train", epoch, ranks=self._ranks)
-            return [ShuffleBuffer(0, None, len(batches))]
-        counts = np.array([count for *_, count in self._shards])
-        total = int(counts.sum())
-        buffers = -(-total // self._recipe.training.buffer)
-        order = np.arange(len(counts))
-        if buffers > 1:
-            order = np.random.default_rng([self._recipe.seed, epoch, ORDER]).permutation(order)
-        ends = np.cumsum(counts[order])
-        starts = ends - counts[order]
-        planned = []
-        for number in range(buffers):
-            # Equal shares of the documents, cut out of the shards in their order.
-            begins = np.maximum(total * number // buffers - starts, 0)
-            stops = np.minimum(total * (number + 1) // buffers - starts, counts[order])
-            ranges = [
-                ShardRange(int(order[place]), int(begins[place]), int(stops[place]))
-                for place in np.flatnonzero(begins < stops)
-            ]
-            planned.append(ShuffleBuffer(number, tuple(sorted(ranges)), self._steps(ranges)))
-        return planned
-
-    def _steps(self, ranges: list[ShardRange]) -> int:
-        """Count the batches that ``epoch_batches`` makes of the ranges for each process."""
-        assert self._shards is not None
-        sizes: dict[int, int] = {}
-        for shard, begin, end in ranges:
-            corpus = self._shards[shard][1] if self._recipe.training.batches == "by-corpus" else 0
-            sizes[corpus] = sizes.get(corpus, 0) + end - begin
-        batches = sum(-(-size // self._recipe.training.batch) for size in sizes.values())
-        return -(-batches // self._ranks)
-
-    def open(self, buffer: ShuffleBuffer, epoch: int) -> Prepared:
-        """Open the documents of a buffer."""
-        if buffer.ranges is None or self._shards is None:
-            return self._prepared
-        opened, splits, corpora = {}, [], []
-        for shard, begin, end in buffer.ranges:
-            address, corpus, count = self._shards[shard]
-            part = self._open.get(shard) or open_shard(address, self._vocabulary)
-            documents = self._training_documents(part, corpus, shard)
-            if end - begin < count:
-                rng = np.random.default_rng([self._recipe.seed, epoch, WITHIN, shard])
-                documents = rng.permutation(documents)[begin:end]
-            codes = np.full(len(part.ids), OTHER_BUFFER, np.uint8)
-            codes[documents] = TRAIN
-            opened[shard] = part
-            splits.append(codes)
-            corpora.append(corpus)
-        self._open = opened  # a large shard may be in the next buffer, too
-        return joined_parts(list(opened.values()), splits=splits, corpora=corpora)
-
-    def _training_documents(self, part: Prepared, corpus: int, shard: int) -> Rows:
-        training = part.splits == TRAIN
-        undivided = np.flatnonzero(part.splits == UNDIVIDED)
-        last = self._prepared.meta["last_drawn"]
-        # Documents without a split train unless they are among the lowest ranks, which validate.
-        training[undivided] = [
-            last is None or document > RankedDocument(*last)
-            for document in ranked_documents(self._recipe, part, corpus, shard, undivided)
-        ]
-        return np.flatnonzero(training)
-
-    def batches(self, epoch: int, *, rank: int = 0, start: int = 0) -> Iterator[Batch]:
-        """Return the batches of an epoch for one process from step ``start`` on, read ahead on threads."""
-        return read_ahead(self._reads(epoch, rank, start), readers=self._recipe.training.readers)
-
-    def _reads(self, epoch: int, rank: int, start: int) -> Iterator[Callable[[], Batch]]:
-        """Yield functions that read the batches."""
-        steps, ahead = 0, []
-        for buffer in self.plan(epoch):
-            if steps + buffer.steps > start:
-                ahead.append((buffer, steps))
-            steps += buffer.steps
-        # While a buffer is read, a thread opens the next one.
-        opening = in_threads(partial(self.open, epoch=epoch), [buffer for buffer, _ in ahead], threads=1, ahead=2)
-        with closing(opening) as opened:
-            for (buffer, first), prepared in zip(ahead, opened, strict=True):
-                options = {"rank": rank, "ranks": self._ranks, "buffer": buffer.number}
-                planned = epoch_batches(prepared, self._recipe, "train", epoch, **options)
-                where = {"epoch": epoch, "rank": rank, "first": first, "start": max(start - first, 0)}
-                yield from planned_reads(prepared, self._recipe, planned, training=True, **where)
+from iconotext.train.prepared import Prepared, learned_relations
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -211,7 +74,7 @@ class Batch:
 
 
 def epoch_batches(
-    prepared: Prepared, recipe: Recipe, split: str, epoch: int, *, rank: int = 0, ranks: int = 1, buffer: int = 0
+    prepared: Prepared, recipe: Recipe, split: str, epoch: int, *, rank: int = 0, ranks: int = 1
 ) -> list[tuple[Rows, int]]:
     """Choose the documents of each batch of an epoch for process ``rank``, and the number of positives among them.
 
@@ -223,8 +86,7 @@ def epoch_batches(
     if recipe.similarity.kind == "labelled-pairs":
         documents = labelled_documents(prepared, recipe, split)
     training = split == "train"
-    # Buffer 0 adds nothing to the seed: a run with one buffer has the batches of a run in memory.
-    rng = np.random.default_rng([recipe.seed, epoch if training else 0, 0 if training else 1, *[buffer] * (buffer > 0)])
+    rng = np.random.default_rng([recipe.seed, epoch if training else 0, 0 if training else 1])
     owners = prepared.corpora[documents]
     groups = [documents] if recipe.training.batches == "mixed" else [documents[owners == c] for c in np.unique(owners)]
     need = max(2, (recipe.objective.b or 1) + 1)
@@ -409,12 +271,11 @@ def planned_reads(
     training: bool,
     epoch: int,
     rank: int = 0,
-    first: int = 0,
     start: int = 0,
 ) -> Iterator[Callable[[], Batch]]:
-    """Yield functions that read batches, from batch number ``start`` on; ``first`` is the epoch's number of batch 0."""
+    """Yield functions that read batches, from batch number ``start`` on."""
     for number, (documents, positives) in enumerate(planned[start:], start):
-        seed = [recipe.seed, epoch if training else 0, 2 if training else 3, rank, first + number]
+        seed = [recipe.seed, epoch if training else 0, 2 if training else 3, rank, number]
         yield partial(load_batch, prepared, recipe, documents, positives, training=training, seed=seed)
 
 

@@ -8,7 +8,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from iconotext.corpus.store import read_corpus
 from iconotext.encoders.load import load_encoder
 from iconotext.evaluate.results import Scored, compare, evaluate
 from iconotext.linker import Linker, LinkSettings
@@ -16,6 +15,7 @@ from iconotext.plain_text import percent, readable, shortened
 from iconotext.report.embedded import embed
 from iconotext.report.page import filled
 from iconotext.system.files import write_text
+from iconotext.train.prepare import documents_in
 from iconotext.types import Document, Image, LinkedDocument
 
 DOCUMENTS = 200
@@ -155,7 +155,7 @@ def _with_a_choice(corpora: Sequence[Path], held_out: AbstractSet[tuple[int, str
     """Yield documents that can be linked in several ways, with their corpora; those not trained on come first."""
     for first in (True, False) if held_out else (False,):
         for number, corpus in enumerate(corpora):
-            for document in read_corpus(corpus):
+            for document in documents_in(corpus):
                 choice = document.sentences and (document.has_layout or len(document.images) > 1)
                 if choice and ((number, document.id) in held_out) == first:
                     yield number, document

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
-from itertools import chain, compress
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,7 +27,7 @@ from iconotext.features.word_vectors import UNKNOWN, Vocabulary, words_of
 from iconotext.recipe import Recipe
 from iconotext.recipe.encoders import TowerSettings
 from iconotext.system.files import write_text
-from iconotext.train.arrays import ArrayWriter, span_places
+from iconotext.train.arrays import ArrayWriter, OffsetWriter, SpanWriter, span_places
 from iconotext.train.prepared import FILES, Prepared
 from iconotext.types import Document, Image
 
@@ -102,14 +102,10 @@ class _WordWriter:
         self, name: str, ids: Callable[[Sequence[str]], list[list[int]]], work: Path, stack: ExitStack
     ) -> None:
         self.name, self._ids = name, ids
-        self._words = stack.enter_context(ArrayWriter(work / "words", "<i4"))
-        self._offsets = stack.enter_context(ArrayWriter(work / "word_offsets", "<i8"))
-        self._offsets.append(np.zeros(1, np.int64))
+        self._words = SpanWriter(work, ("words", "word_offsets"), "<i4", stack)
 
     def append(self, texts: Sequence[str]) -> None:
-        ids = self._ids(texts)
-        self._offsets.append(self._words.rows + np.cumsum([len(row) for row in ids], dtype=np.int64))
-        self._words.append(np.array(list(chain.from_iterable(ids)), np.int32))
+        self._words.append(self._ids(texts))
 
 
 def caption_backbone(recipe: Recipe) -> TextBackbone | None:
@@ -310,8 +306,7 @@ class _RegionWriter(ImageWriter):
         self.name = "+".join(dict.fromkeys(source.name for source in sources))
         self._vectors = stack.enter_context(ArrayWriter(work / "regions", "<f2", (self.dim,)))
         self._concepts = stack.enter_context(ArrayWriter(work / "region_concepts", "<i4"))
-        self._offsets = stack.enter_context(ArrayWriter(work / "region_offsets", "<i8"))
-        self._offsets.append(np.zeros(1, np.int64))
+        self._offsets = stack.enter_context(OffsetWriter(work / "region_offsets"))
 
     def key(self, corpus: int, image: Image) -> str:
         single = len(set(map(id, self._sources))) == 1
@@ -327,7 +322,7 @@ class _RegionWriter(ImageWriter):
                     regions = strongest(regions_of, self._most)
                     self._vectors.append(regions.features)
                     self._concepts.append(regions.concepts)
-                    self._offsets.append(np.array([self._vectors.rows]))
+                    self._offsets.append_spans([len(regions.features)])
         return problems
 
 

@@ -24,7 +24,7 @@ from iconotext.recipe import Recipe, dump_recipe
 from iconotext.recipe.encoders import Inputs
 from iconotext.system.files import reporting_full_disk, write_text
 from iconotext.train.arrays import span_counts
-from iconotext.train.batches import BatchLoader
+from iconotext.train.batches import epoch_batches, planned_reads, read_ahead
 from iconotext.train.checkpoint import CHECKPOINT, Checkpoint, Progress, load_checkpoint, same_recipe, save_checkpoint
 from iconotext.train.collapse import collapse_of, has_ended, informed, wants_remedy
 from iconotext.train.log import Row, write_log
@@ -218,7 +218,7 @@ def train_in_process(processes: Processes, watcher: Watcher | None, recipe: Reci
 
 def _begin(processes: Processes, watcher: Watcher | None, recipe: Recipe, prepared: Prepared, folder: Path) -> Training:
     check_run(recipe, prepared)
-    check_warmup(recipe, sum(buffer.steps for buffer in BatchLoader(prepared, recipe).plan(0)))
+    check_warmup(recipe, len(epoch_batches(prepared, recipe, "train", 0)))
     checkpoint = load_checkpoint(folder)
     start = new_model(recipe, prepared, first=checkpoint is None)
     optimizer = make_optimizer(start.model, recipe)
@@ -309,13 +309,14 @@ def _steps(training: Training, began: float) -> tuple[int, float]:
     """Do the remaining steps of an epoch that ``began`` then; return its number of steps and the last learning rate."""
     recipe, progress, processes = training.trained_by, training.progress, training.processes
     epoch = progress.epoch
-    loader = BatchLoader(training.prepared, recipe, ranks=processes.world_size)
-    steps = sum(buffer.steps for buffer in loader.plan(epoch))
+    prepared, rank = training.prepared, processes.global_rank
+    planned = epoch_batches(prepared, recipe, "train", epoch, rank=rank, ranks=processes.world_size)
+    steps = len(planned)
     rate = partial(learning_rate, recipe.training, epoch, steps=steps, plateau=progress.plateau)
     training.model.train()
     saved = time.perf_counter()
-    batches = loader.batches(epoch, rank=processes.global_rank, start=progress.step)
-    for step, batch in enumerate(batches, progress.step):
+    reads = planned_reads(prepared, recipe, planned, training=True, epoch=epoch, rank=rank, start=progress.step)
+    for step, batch in enumerate(read_ahead(reads, readers=recipe.training.readers), progress.step):
         losses = training_step(
             processes, training.encode, training.optimizer, batch, recipe, epoch=epoch, step=step, rate=rate(step)
         )

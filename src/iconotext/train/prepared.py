@@ -1,16 +1,14 @@
 """A corpus ready for training: features of sentences and images in flat arrays, memory-mapped.
 
-Documents follow each other; ``*_offsets`` are the positions where each begins. The structure of documents is in memory,
-a few bytes each; a batch reads only its own rows of the features, so that memory does not grow with their number.
+Documents follow each other; ``*_offsets`` are the positions where each begins. A batch reads only its own rows, so that
+memory does not grow with the number of documents.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,19 +18,35 @@ from numpy.typing import NDArray
 from iconotext.errors import CorpusError
 from iconotext.recipe import Recipe
 from iconotext.relations import in_order
-from iconotext.system.files import open_atomic, write_text
 from iconotext.system.strict_json import parse_json
-from iconotext.train.arrays import Rows, damaged, files_in, offsets_of, open_array, span_counts, span_places
+from iconotext.train.arrays import Rows, damaged, open_array, span_counts, span_places
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 SPLITS = ("train", "validation", "test")
-UNDIVIDED, OTHER_BUFFER = 3, 4
-"""Further values of ``Prepared.splits``: in a shard, documents that get a split only in a run; in a shuffle buffer,
-documents of its shards that are not in it."""
+META, FILES = "arrays.json", "images.json"
 
-META, IDS, DOCUMENTS, FILES = "prepared.json", "ids.json", "documents.npz", "images.json"
+DOCUMENT_ARRAYS = (
+    *("ids", "id_offsets", "splits", "corpora", "linked", "sentence_offsets", "image_offsets", "image_rows"),
+    *("link_offsets", "links", "relation_offsets", "relations"),
+)
+"""Arrays with the structure of documents, in every prepared corpus; the ids are bytes of UTF-8."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ids:
+    """Ids of documents in one array of UTF-8; each becomes a text only when it is asked for."""
+
+    utf_8: NDArray[np.uint8]
+    offsets: Rows
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, document: int) -> str:
+        id_ = self.utf_8[self.offsets[document] : self.offsets[document + 1]]
+        return id_.tobytes().decode("utf-8", "surrogatepass")
 
 
 class Words(NamedTuple):
@@ -61,10 +75,10 @@ class Prepared:
     """Documents in arrays: D documents, N sentences, M image places, U different images, L gold links.
 
     Attributes:
-        folder: The folder or file of the arrays.
+        folder: The folder of the arrays.
         meta: Facts about the arrays and their sources; see ``prepare``.
         ids: (D,) ids of the documents.
-        splits: (D,) 0 train, 1 validation, 2 test; see also ``OTHER_BUFFER``.
+        splits: (D,) 0 train, 1 validation, 2 test.
         corpora: (D,) number of each document's corpus.
         sentence_offsets: (D + 1,) first sentence of each document.
         image_offsets: (D + 1,) first image place of each document.
@@ -81,12 +95,11 @@ class Prepared:
         regions: Regions of the images; None if images are not regions.
         posteriors: float16, each document's (S, V) probabilities by captions, layout and references, row by row, one
             document after the other; None if no objective uses them.
-        image_keys: (U,) equal for images with equal features, to recognise them in other shards; None without shards.
     """
 
     folder: Path
     meta: Mapping[str, Any]
-    ids: Sequence[str]
+    ids: Ids
     splits: NDArray[np.uint8]
     corpora: NDArray[np.uint16]
     sentence_offsets: Rows
@@ -103,7 +116,6 @@ class Prepared:
     augmentations: NDArray[np.float16] | None = None
     regions: Regions | None = None
     posteriors: NDArray[np.float16] | None = None
-    image_keys: NDArray[np.uint64] | None = None
 
     def documents(self, split: str) -> Rows:
         """Return the numbers of the documents of a split, ascending."""
@@ -146,7 +158,7 @@ class Prepared:
 
     @cached_property
     def _posterior_offsets(self) -> Rows:
-        return offsets_of((np.diff(self.sentence_offsets) * np.diff(self.image_offsets)).tolist())
+        return np.append(0, np.cumsum(np.diff(self.sentence_offsets) * np.diff(self.image_offsets)))
 
     @cached_property
     def labelled_relations(self) -> list[str]:
@@ -204,30 +216,13 @@ def learned_relations(recipe: Recipe, prepared: Prepared) -> list[str]:
 
 
 def open_prepared(path: Path) -> Prepared:
-    """Map the arrays written by ``prepare``, or of a shard of features."""
+    """Map the arrays written by ``prepare``."""
     with damaged(path):
-        files = files_in(path)
-        meta = parse_json(files(META).tobytes())
-        ids = parse_json(files(IDS).tobytes())
-        with np.load(BytesIO(files(DOCUMENTS).tobytes()), allow_pickle=False) as stored:
-            documents: dict[str, Any] = dict(stored)
-        opened: dict[str, Any] = {name: open_array(files, name) for name in meta["arrays"]}
+        meta = parse_json((path / META).read_bytes())
+        opened: dict[str, Any] = {name: open_array(path, name) for name in (*DOCUMENT_ARRAYS, *meta["arrays"])}
+    opened["ids"] = Ids(opened["ids"], opened.pop("id_offsets"))
     if "words" in opened:
         opened["words"] = Words(opened["words"], opened.pop("word_offsets"))
     if "regions" in opened:
         opened["regions"] = Regions(opened["regions"], opened.pop("region_concepts"), opened.pop("region_offsets"))
-    return Prepared(path, meta, ids, **documents, **opened)
-
-
-DOCUMENT_ARRAYS = (
-    *("splits", "corpora", "linked", "sentence_offsets", "image_offsets", "image_rows", "link_offsets", "links"),
-    *("relation_offsets", "relations"),
-)
-"""The arrays of ``Prepared`` in the file ``DOCUMENTS``."""
-
-
-def save_documents(folder: Path, ids: Sequence[str], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write the ids of documents, and their ``DOCUMENT_ARRAYS``."""
-    write_text(folder / IDS, json.dumps(ids), force=True)
-    with open_atomic(folder / DOCUMENTS, force=True) as file:
-        np.savez(file, allow_pickle=False, **arrays)
+    return Prepared(path, meta, **opened)

@@ -9,17 +9,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from iconotext.encoders.stored_model import METRICS, RECIPE, is_model_folder, read_metrics
-from iconotext.errors import SettingError, TrainingError
+from iconotext.errors import TrainingError
 from iconotext.recipe import Recipe, dump_recipe
 from iconotext.recipe.settings import REGION_FILES
 from iconotext.system.files import locked, reporting_full_disk, write_text
 from iconotext.train.changes import changed_links, write_changes
 from iconotext.train.checkpoint import BUSY, CHECKPOINT, LOCK, gone_if_refused, same_recipe
 from iconotext.train.collapse import raise_if_dead
-from iconotext.train.feature_shards import is_feature_folder, prepare_shards
 from iconotext.train.parallel import Watcher, launch
 from iconotext.train.prepare import Report, lock_of, no_report, prepare
-from iconotext.train.prepared import Prepared, open_prepared
+from iconotext.train.prepared import open_prepared
 from iconotext.train.start import check_start, with_init
 
 CORPUS = "corpus"
@@ -28,7 +27,7 @@ CORPUS = "corpus"
 
 def train(
     recipe: Recipe,
-    corpora: Sequence[Path | str],
+    corpora: Sequence[Path],
     folder: Path,
     *,
     prepared: Path | None = None,
@@ -44,7 +43,7 @@ def train(
 
     Args:
         recipe: The recipe.
-        corpora: Corpus files, or folders of feature shards, also in a store; several are trained on together.
+        corpora: Corpora, or folders of shards, also in a store; several are trained on together.
         folder: Folder of the model.
         prepared: Folder for the prepared corpus, to share it among models; by default in ``folder``, and removed at the
             end.
@@ -69,7 +68,7 @@ def train(
             same_recipe(folder, (folder / RECIPE).read_text(encoding="utf-8"), text)
         arrays = prepared or folder / CORPUS
         if not finished(folder):
-            _prepared(recipe, corpora, arrays, report)
+            prepare(recipe, corpora, arrays, report=report)
             write_text(folder / RECIPE, text, force=True)
             from iconotext.train.loop import train_in_process
 
@@ -84,37 +83,24 @@ def train(
     return folder
 
 
-def _prepared(recipe: Recipe, corpora: Sequence[Path | str], folder: Path, report: Report) -> Prepared:
-    sharded = [is_feature_folder(corpus) for corpus in corpora]
-    if all(sharded):
-        return prepare_shards(recipe, [str(corpus) for corpus in corpora], folder, report=report)
-    if any(sharded):
-        raise SettingError("corpora in files and folders of feature shards cannot be trained on together")
-    return prepare(recipe, [Path(corpus) for corpus in corpora], folder, report=report)
-
-
-def _compare_links(recipe: Recipe, corpora: Sequence[Path | str], folder: Path, arrays: Path) -> None:
+def _compare_links(recipe: Recipe, corpora: Sequence[Path], folder: Path, arrays: Path) -> None:
     """Compare the links with those of the model that training started from: write a page, and counts in the metrics.
 
-    Nothing is compared for a model that reads images from a file, or that is trained only on single pairs; features
-    have no texts that could be linked (null in the metrics).
+    Nothing is compared for a model that reads images from a file, or that is trained only on single pairs.
     """
     metrics = read_metrics(folder)
     from_file = Path(recipe.features.image).suffix in (".npy", *REGION_FILES)
     start = recipe.starts_from
     if start is None or "before" not in metrics or "changed" in metrics or from_file:
         return
-    metrics["changed"] = None
-    if not any(map(is_feature_folder, corpora)):
-        # Number of the corpus and id of each document that was not trained on.
-        held_out: set[tuple[int, str]] = set()
-        if arrays.is_dir():
-            prepared = open_prepared(arrays)
-            documents = [*prepared.documents("validation"), *prepared.documents("test")]
-            held_out = {(int(prepared.corpora[number]), prepared.ids[number]) for number in documents}
-        changes = changed_links(start, folder, [Path(corpus) for corpus in corpora], held_out)
-        write_changes(changes, folder)
-        metrics["changed"] = changes.as_dict()
+    held_out: set[tuple[int, str]] = set()  # number of the corpus and id of each document that was not trained on
+    if arrays.is_dir():
+        prepared = open_prepared(arrays)
+        documents = [*prepared.documents("validation"), *prepared.documents("test")]
+        held_out = {(int(prepared.corpora[number]), prepared.ids[number]) for number in documents}
+    changes = changed_links(start, folder, corpora, held_out)
+    write_changes(changes, folder)
+    metrics["changed"] = changes.as_dict()
     write_text(folder / METRICS, json.dumps(metrics, indent=1), force=True)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iconotext.corpus import read_rows
+from iconotext.corpus.shards import corpus_files, rows_of
 from iconotext.encoders.stored_model import DUAL, StoredModel, init_folder, load_model
 from iconotext.errors import CorpusError, FeatureError, SettingError
 from iconotext.extras import require
@@ -43,7 +43,8 @@ A picture counts once in a document and once with its caption alone."""
 
 def too_few_pictures(corpora: Sequence[Path]) -> str | None:
     """Return a note if corpora have few pictures to learn from, else None; they are read no further than necessary."""
-    rows = (row for path in corpora for row in read_rows(path) if row.split in (None, "train"))
+    files = (file for corpus in corpora for file in corpus_files(corpus))
+    rows = (row for file in files for row in rows_of(file) if row.split in (None, "train"))
     pictures = 0
     for row in rows:
         pictures += len(row.images)

@@ -16,7 +16,7 @@ from iconotext.encoders.coherence_relations import Coherence
 from iconotext.encoders.joint_model import JointModel
 from iconotext.evaluate.metrics import average_precision
 from iconotext.evaluate.pair_vectors import PairVectors
-from iconotext.evaluate.results import Evaluation, Scored, evaluate
+from iconotext.evaluate.results import DocumentScores, Evaluation, Scored, evaluate, score_document
 from iconotext.evaluate.retrieval import POOL, Retrieval, own_probabilities, rank_pools, retrieval, similarities
 from iconotext.objectives.contrastive import draw_single_pairs
 from iconotext.recipe import Recipe, SimilaritySettings
@@ -174,7 +174,7 @@ def validate(
     draws = math.ceil(SINGLE_PAIRS / sum(positives for _, positives in planned))
     pairs = recipe.similarity.pairs
     whole = _whole(recipe) if pairs else recipe
-    scored: list[Scored] = []
+    scored: list[DocumentScores] = []
     with torch.inference_mode():
         loss_of = partial(
             losses_of,
@@ -204,10 +204,10 @@ def validate(
             alike = no_information_losses(compared, recipe).mean() + coherence_losses.sum() / compared.positives
             no_information += float(alike) * len(losses)
             positive, cells = positive + int((cosines > 0).sum()), cells + cosines.numel()
-            scored += _scored(batch, cosines, prepared)
+            scored += (score_document(*each) for each in _scored(batch, cosines, prepared))
     return Validation(
         total / count,
-        evaluate(scored).means["auc"] if scored else None,
+        Evaluation(tuple(scored)).means["auc"] if scored else None,
         no_information / count if recipe.objective.compares else None,
         positive / cells,
     )
