@@ -7,7 +7,8 @@
 They need the extra ``dev``, the data folder (--data, $ICONOTEXT_DATA, or ../shared/data beside the checkout) and a
 folder for corpora and models (--work); what is there already is not made again. Features are cached; everything takes
 hours. A step writes ``fitting/records/STEP.json``: the version of the program, the files that it made with their
-digests, and its figures.
+digests, and its figures. By hand are added ``data``, if it was not the data folder of that day, and ``differs``: the
+files that came out otherwise than they ship, each with the reason.
 """
 
 from __future__ import annotations
