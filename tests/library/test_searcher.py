@@ -32,7 +32,6 @@ def loaded(monkeypatch):
     open_library_space = ["colours"]
     monkeypatch.setattr(searcher, "library_encoder", load)
     monkeypatch.setattr(searcher, "relation_model_of", lambda name: None)
-    monkeypatch.setattr(searcher, "init_folder", Path)
     return models, open_library_space
 
 

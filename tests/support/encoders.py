@@ -34,7 +34,6 @@ class MadeUpEncoder:
     dim: int
     texts: Callable[[Sequence[str]], Any]
     pictures: Callable[[Sequence[Any]], Any]
-    coherence: Any = None
     sees: str = "made-up"
     name: str = "made-up"
     text_backbone: Any = None

@@ -34,8 +34,8 @@ class Colours:
         self.name = name
         self.looked: list[Any] = []
 
-    def encoder(self, coherence: Any = None) -> MadeUpEncoder:
-        return MadeUpEncoder(self.name, 3, self.texts, self.look, coherence, load_image_backbone().name)
+    def encoder(self) -> MadeUpEncoder:
+        return MadeUpEncoder(self.name, 3, self.texts, self.look, sees=load_image_backbone().name)
 
     def texts(self, texts: Sequence[str]) -> Any:
         rows = [np.sum([WORDS.get(word, (0, 0, 0)) for word in text.lower().split()], axis=0) for text in texts]

@@ -16,12 +16,11 @@ from iconotext.cli.output import complain, print_table, say
 from iconotext.decide.settings import OF_CONTEXTS
 from iconotext.errors import SettingError
 from iconotext.excerpts import CONTEXT_WORDS, Chunk, ChunkImage, SlimChunk
-from iconotext.extras import require
 from iconotext.linker import LinkSettings
 from iconotext.plain_text import counted, json_text, percent, readable, shortened
 from iconotext.report.chunk_settings import ChunkSettings
 from iconotext.report.context import Context
-from iconotext.types import Document, LinkedDocument
+from iconotext.types import LinkedDocument
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -34,7 +33,7 @@ Output = Annotated[
     typer.Option(
         "--output",
         "-o",
-        help="A file to write: .jsonl or .parquet; or a folder, for a data set of Hugging Face with the pictures.",
+        help="A file to write: .jsonl or .parquet.",
         show_default=False,
     ),
 ]
@@ -212,47 +211,31 @@ def _write(
     as_json: bool,
 ) -> None:
     """Link documents and write their excerpts; ``Run.finish`` determines the exit status."""
-    from iconotext.report.as_excerpts import (
-        NOUNS,
-        check_folder,
-        check_suffix,
-        json_array,
-        write_dataset,
-        write_excerpts,
-    )
+    from iconotext.report.as_excerpts import NOUNS, check_suffix, json_array, write_excerpts
     from iconotext.system.files import check_overwrite
 
     if output is not None:
         check_unused({"--json": as_json}, PRINT_OR_WRITE)
-    is_folder = output is not None and (output.is_dir() or not output.suffix)
-    if output is not None and is_folder:
-        require("parquet", purpose="a data set")
-        check_folder(output, force=settings.force)
-    elif output is not None:
         check_suffix(output)
         check_overwrite(output, settings.force)
     run, settings = _run(paths, settings, output)
     written = 0
 
-    def pairs() -> Iterator[tuple[Document, Any]]:
+    def rows() -> Iterator[Any]:
         nonlocal written
         for linked in linked_documents(run, settings):
             if isinstance(linked, LinkedDocument):
                 for item in excerpts_of(linked):
                     written += 1
-                    yield linked.document, item
+                    yield item
 
-    rows = (item for _, item in pairs())
     if output is not None:
-        if is_folder:
-            write_dataset(pairs(), output, kind, force=settings.force)
-        else:
-            write_excerpts(rows, output, kind, force=settings.force)
+        write_excerpts(rows(), output, kind, force=settings.force)
         if not settings.quiet:
             summary = f"{counted(written, NOUNS[kind])} of {counted(run.linked, 'document')}"
             say(f"Wrote {output}: {summary}", err=True)
     elif as_json:
-        print_parts(json_array(rows))
+        print_parts(json_array(rows()))
     else:
-        print_table(table(list(rows)))
+        print_table(table(list(rows())))
     run.finish()

@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from iconotext.decide.choose import LANGUAGE
-from iconotext.encoders.coherence_relations import Refinement, read_refinement, refine
-from iconotext.encoders.stored_model import init_folder
 from iconotext.errors import ImageError, LibraryError, SettingError
 from iconotext.library.candidates import Candidates, Filters, Match, find_candidates
 from iconotext.library.damage import TABLE
@@ -68,8 +66,7 @@ class Query:
         text: A sentence; None for a search by picture alone.
         picture: Find pictures like this one: a file, its bytes, or the digest of a picture in the library, which is
             then not among the results. With a sentence too, results are like the picture and fit the sentence.
-        relation: Name of the wanted relation between picture and sentence, one of ``searchable_relations``; None for
-            any.
+        relation: Name of the wanted relation between picture and sentence, one of the library's; None for any.
         top: Upper limit for the number of results.
         filters: Restrict the search to some pictures.
         anyway: Return ``top`` results even if no picture is a good match.
@@ -94,8 +91,8 @@ class Result:
 
     Attributes:
         image: Its file, its address on the web, or its number in the document that contains it.
-        score: The similarity, raised or lowered by the texts about the picture, lowered if the wanted relation is
-            improbable, and multiplied by a confidence if the model has a refinement.
+        score: The similarity, raised or lowered by the texts about the picture, and lowered if the wanted relation is
+            improbable.
         similarity: Cosine of the picture with the query, -1 to 1.
         match: How well it matches the sentence, and why; None for a search by picture.
         relations: Probability of each relation between query and picture; empty if unknown.
@@ -151,19 +148,13 @@ def search(
     query: Query,
     encoder: Encoder,
     relation_model: RelationModel | None = None,
-    refinement: Refinement | None = None,
 ) -> list[Result]:
     """Find the best results: strong matches first, then good and weak ones, each sorted by score.
 
     Without a good match, the ``NEAREST`` nearest pictures are returned.
 
-    A coherence-aware model (trained with ``objective.coherence``) predicts relations itself; for these relations its
-    predictions replace those of the relation model.
-
     Args:
         relation_model: The relation model that the library was made with; None searches without relations.
-        refinement: λ and T of the selective similarity refinement (Alikhani 2021, Eq. 4-6) of a coherence-aware model;
-            used for sentences without a wanted relation.
 
     Raises:
         LibraryError: The library is empty, or was made with another model.
@@ -177,23 +168,19 @@ def search(
         )
     text_vectors = None if query.text is None else encoder.encode_sentences([query.text])
     relation, where = query.relation, query.filters.condition
-    refines = refinement is not None and relation is None and query.text is not None and encoder.coherence is not None
     needed = query.top + isinstance(query.picture, str)  # a picture of the library finds itself
-    most = max(needed, CANDIDATES if relation is not None or refines else 0)
+    most = max(needed, CANDIDATES if relation is not None else 0)
     sentence = query.text if query.by_words else None
     vector = _vector(library, query, encoder, text_vectors)
     candidates = find_candidates(library, encoder, vector, most, sentence=sentence, where=where)
-    odds, coherence = None, _coherence(text_vectors, candidates.near, encoder)
+    odds = None
     if query.text and relation_model is not None and _is_of_library(relation_model, library) and is_english(query.text):
         odds = relation_model.text_logits([query.text])[0]
-    details = _Details(library, encoder, query, candidates.near, odds, coherence)
+    details = _Details(library, query, candidates.near, odds)
     if relation is not None:
         order, scores = _by_relation(candidates, details, relation, needed)
     else:
         scores = candidates.scores
-        if refines and refinement is not None and candidates.near:
-            of_pairs = np.stack([row for row in coherence if row is not None])
-            scores = refine(scores[None], of_pairs[None], **refinement._asdict())[0]
         order = _ordered(candidates, scores, np.ones_like(scores))
     shown = [i for i in order if candidates.near[i].digest != query.picture][: query.top]
     details.read(shown)
@@ -206,19 +193,10 @@ class _Details:
 
     Args:
         odds: (R,) log-odds of the relations from the query; None without a sentence or without a relation model.
-        coherence: For each candidate its (R',) relations by a coherence-aware model, or None.
     """
 
-    def __init__(
-        self,
-        library: Library,
-        encoder: Encoder,
-        query: Query,
-        near: Sequence[Near],
-        odds: FloatMatrix | None,
-        coherence: Sequence[FloatMatrix | None],
-    ) -> None:
-        self._library, self._encoder, self._near, self._odds, self._coherence = library, encoder, near, odds, coherence
+    def __init__(self, library: Library, query: Query, near: Sequence[Near], odds: FloatMatrix | None) -> None:
+        self._library, self._near, self._odds = library, near, odds
         self._folder, names = query.filters.folder, library.settings.relations
         self._column = names.index(query.relation) if query.relation in names else None
         self._items: dict[int, Item] = {}
@@ -235,13 +213,11 @@ class _Details:
 
     def relations(self, i: int) -> dict[str, float]:
         """The probability of each relation between a candidate that was read and the query."""
-        item, coherence, by_name = self._items[i], self._coherence[i], dict[str, float]()
-        place_odds = own_relations(item.places, self._folder, self._column)
-        if (computed := probabilities(self._odds, item.offsets, place_odds)) is not None:
-            by_name |= zip(self._library.settings.relations, map(float, computed), strict=True)
-        if coherence is not None and self._encoder.coherence is not None:  # which replaces the relation model's values
-            by_name |= zip(self._encoder.coherence.relations, map(float, coherence), strict=True)
-        return by_name
+        item = self._items[i]
+        computed = probabilities(self._odds, item.offsets, own_relations(item.places, self._folder, self._column))
+        return (
+            {} if computed is None else dict(zip(self._library.settings.relations, map(float, computed), strict=True))
+        )
 
     def result(self, i: int, score: float, match: Match | None) -> Result:
         """A candidate that was read, as a result."""
@@ -387,12 +363,6 @@ def firm_results(results: Sequence[Result]) -> int:
     return min(max(firm, SHOWN), len(results)) if firm else len(results)
 
 
-def searchable_relations(library: Library, encoder: Encoder) -> tuple[str, ...]:
-    """Return the relations that a search can use: of the library's relation model, and of a coherence-aware model."""
-    of_model = () if encoder.coherence is None else encoder.coherence.relations
-    return tuple(dict.fromkeys((*library.settings.relations, *of_model)))
-
-
 def is_english(text: str) -> bool:
     """Return whether a query is in English, the relation model's language; a guess, since a query has few words."""
     return detect_language(text) == LANGUAGE
@@ -417,13 +387,11 @@ def check_models(library: Library, query: Query, encoder: Encoder, relation_mode
         raise SettingError("the sentence is empty: say what the picture should show")
     if query.relation is None:
         return
-    of_model = () if encoder.coherence is None else encoder.coherence.relations
-    relations = searchable_relations(library, encoder)
-    if not relations:
+    if not settings.relations:
         raise SettingError(f"{library.path}: made without a relation model, so relation=... cannot be computed")
-    if query.relation not in relations:
-        raise SettingError(f"{query.relation}: not among the relations: {', '.join(relations)}")
-    if query.relation not in of_model and (relation_model is None or not _is_of_library(relation_model, library)):
+    if query.relation not in settings.relations:
+        raise SettingError(f"{query.relation}: not among the relations: {', '.join(settings.relations)}")
+    if relation_model is None or not _is_of_library(relation_model, library):
         raise LibraryError(
             f"{library.path}: made with the relation model {settings.relation_model}; bring it up to date with:"
             f" iconotext library add {library.path}"
@@ -446,14 +414,6 @@ def _vector(library: Library, query: Query, encoder: Encoder, text_vectors: Floa
     vector = np.sum(parts, axis=0)
     length = float(np.linalg.norm(vector))
     return np.asarray(vector / length if length else vector, np.float32)
-
-
-def _coherence(text_vectors: FloatMatrix | None, near: Sequence[Near], encoder: Encoder) -> list[FloatMatrix | None]:
-    """Return for each picture its (R',) relations with the sentence by a coherence-aware model; None without either."""
-    if not near or text_vectors is None or encoder.coherence is None:
-        return [None] * len(near)
-    pictures = np.stack([item.picture.vector for item in near])
-    return list(encoder.coherence.probabilities(text_vectors, pictures)[0])
 
 
 def _of_relation_model(item: Item, relation_model: str | None) -> Item:
@@ -488,7 +448,6 @@ class Answer(NamedTuple):
 class _Models(NamedTuple):
     encoder: Encoder
     relations: RelationModel | None
-    refinement: Refinement | None
 
 
 class Searcher:
@@ -511,9 +470,8 @@ class Searcher:
 
     @property
     def relations(self) -> tuple[str, ...]:
-        """The relations that a search can use; ``IconotextError`` if a model cannot be loaded."""
-        library = self.library
-        return searchable_relations(library, self._models(library).encoder)
+        """The relations that a search can use."""
+        return self.library.settings.relations
 
     def find(self, query: Query) -> Answer:
         """Search for a query, whose relation may have any of its names.
@@ -524,7 +482,7 @@ class Searcher:
         library = self.library
         models = self._models(library)
         if query.relation is not None:
-            relations = searchable_relations(library, models.encoder)  # if there are none, ``search`` reports it
+            relations = library.settings.relations  # if there are none, ``search`` reports it
             name = relation_name(query.relation, relations) if relations else find_relation(query.relation).name
             query = replace(query, relation=name)
         results = search(library, query, *models)
@@ -545,8 +503,7 @@ class Searcher:
         made_with = (settings.model, settings.space, settings.relations_from, settings.relation_model)
         if self._loaded is None or made_with != self._made_with:
             encoder = library_encoder(settings.model, cache=False)
-            refinement = read_refinement(init_folder(settings.model)) if encoder.coherence is not None else None
-            self._loaded = _Models(encoder, relation_model_of(settings.relations_from), refinement)
+            self._loaded = _Models(encoder, relation_model_of(settings.relations_from))
             self._made_with = made_with
         return self._loaded
 
