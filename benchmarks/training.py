@@ -55,6 +55,9 @@ from iconotext.train import train
 from iconotext.train.batches import Batch
 from iconotext.train.loop import make_optimizer, training_step
 from iconotext.train.parallel import OneProcess
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from tests.support.feature_tables import write_feature_table
 
 WORDS, FEATURES, TOKENS = 10_000, 1280, 20
