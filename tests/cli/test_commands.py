@@ -47,7 +47,7 @@ def test_the_tables_name_commands_that_there_are():
 
 def test_a_command_of_another_package_runs_and_is_listed_without_being_imported(package, tmp_path, monkeypatch):
     shown = package("--help").output
-    assert "For a test. (counting)" in shown
+    assert "For a test (counting)" in shown
     assert "counting" not in sys.modules
     assert package("count", tmp_path / "counting-1.0.dist-info", "--twice").output == "4\n"
     assert "Count the files of a folder." in package("count", "--help").output

@@ -68,8 +68,8 @@ class CaptionerSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     url: str | None = None
-    """Ask a vision model at this address (of a server that speaks the chat-completions protocol, such as
-    http://127.0.0.1:8080/v1) for drafts; pictures and the text about them are sent there."""
+    """Ask the vision model at this address for drafts. Its server speaks the chat-completions protocol, such as
+    http://127.0.0.1:8080/v1; pictures and the text about them are sent there."""
 
     model: str | None = Field(None, min_length=1)
     """Name of the model on the server."""
@@ -78,16 +78,16 @@ class CaptionerSettings(BaseModel):
     """Allow a captioner on another machine than this one."""
 
     max_pictures: int = Field(500, ge=0)
-    """Most pictures that are sent; stored answers do not count, and 0 takes only these."""
+    """Most pictures that are sent. Stored answers do not count, and 0 takes only these."""
 
     answer_tokens: int = Field(300, ge=1)
-    """Most tokens of one answer; a model that thinks first needs thousands."""
+    """Most tokens of one answer. A model that thinks first needs thousands."""
 
     requests: int = Field(10, ge=1, le=100)
-    """Pictures that the server gets at a time."""
+    """Pictures sent at a time."""
 
     seconds: float = Field(300.0, gt=0)
-    """Most seconds to wait for one picture; the time in which the server works on others counts."""
+    """Most seconds to wait for one picture. The time in which the server works on others counts."""
 
     @field_validator("url")
     @classmethod

@@ -13,15 +13,14 @@ class FaultSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     empty: Literal["content", "always", "never"] = "content"
-    """When an empty alternative text is a fault: of a picture with a caption, one that a link leads to, a large one,
-    or one of Markdown that is no icon (content), of every picture that is not marked as decoration (always), or of
-    none (never)."""
+    """When an empty alternative text is a fault. ``content``: of a picture with a caption, one that a link leads to, a
+    large one, or one of Markdown that is no icon; ``always``: of every picture that is not marked as decoration."""
 
     large: int = Field(200, ge=1)
-    """Pixels that both sides of a picture must have to count as large."""
+    """Pixels of each side of a large picture."""
 
     max_length: int = Field(1_000, ge=1)
-    """Most characters of an alternative text; 1,000 take a minute to hear."""
+    """Most characters of an alternative text. 1,000 take a minute to hear."""
 
     far: int = Field(500, ge=1)
-    """Most words between a figure and the text that refers to it; with more it counts as far."""
+    """Most words from a figure to its reference. With more it counts as far."""

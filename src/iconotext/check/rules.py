@@ -139,8 +139,8 @@ class CheckSettings(FaultSettings):
     """How pictures are checked; the command has an option for each."""
 
     rules: tuple[Annotated[str, Choices(rule_names)], ...] = ()
-    """Check only these rules or groups of rules, such as ``alt`` for all whose names begin so; commas between
-    (default: all that are on)."""
+    """Only these rules or groups (default: all that are on). Commas between; ``alt`` is the group of all whose names
+    begin so."""
 
     skip: tuple[Annotated[str, Choices(rule_names)], ...] = ()
     """Leave out these rules or groups, commas between."""

@@ -70,27 +70,28 @@ NO_CAPTIONER = (
 def draft(
     paths: Annotated[
         list[Path] | None,
-        argument(metavar="PATH...", help=f"{WRITABLE_AND} files, others such as PDF, or folders of them."),
+        argument(metavar="PATH...", help=f"Documents, or folders of them. {WRITABLE_AND} files, others such as PDF."),
     ] = None,
     reading: Reading = ReadSettings(),
     linking: Linking = LinkSettings(),
     captioning: Captioning = CaptionerSettings(),
     write: Annotated[
-        bool, typer.Option("--write", help=f"Put the drafts into the documents ({WRITABLE_OR}), after a look at them.")
+        bool, typer.Option("--write", help=f"Put the drafts into the documents, after a look. Into {WRITABLE_OR}.")
     ] = False,
     replace_: Annotated[
         bool,
         typer.Option(
             "--replace",
-            help="Draft also where the text is a file name or a placeholder; with --write, replace such texts.",
+            help="Draft also where the text says nothing. It is a file name or a placeholder; with --write "
+            "it is replaced.",
         ),
     ] = False,
     accept: Annotated[
-        list[str] | None, option(metavar="ID", help="Write only these drafts; may be repeated (default: all).")
+        list[str] | None, option(metavar="ID", help="Write only these drafts (default: all). May be repeated.")
     ] = None,
     from_: Annotated[
         Path | None,
-        option("--from", exists=True, dir_okay=False, help="Drafts to write: what --json printed, changed by hand."),
+        option("--from", exists=True, dir_okay=False, help="Drafts to write. What --json printed, changed by hand."),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")] = False,
     json: Json = False,
@@ -106,9 +107,9 @@ def draft(
 
     **Examples**
 
-    - `iconotext alt-text draft docs/ --captioner http://127.0.0.1:8080/v1 --captioner-model qwen3-vl`
-    - the same with `--write`, or with `--json > drafts.json`: change it, then
-      `iconotext alt-text draft --write --from drafts.json`
+    - `iconotext alt-text draft docs/ --captioner http://127.0.0.1:8080/v1`
+    - `iconotext alt-text draft docs/ --captioner http://127.0.0.1:8080/v1 --write`
+    - `iconotext alt-text draft --from drafts.json --write`
     """
     with known_errors(download=download, goes_on=captioning.url is not None):  # the captioner stores replies
         from iconotext.alt_text.drafts import chosen, read_drafts, row

@@ -17,13 +17,14 @@ from iconotext.system.worker import start_worker
 app = typer.Typer(
     name="iconotext",
     cls=Group,
-    help="Find which sentences of a document each of its pictures belongs to.",
+    help="Find which sentences of a document each of its pictures belongs to.\n\n**Examples**\n\n"
+    "- `iconotext link article.md`\n- `iconotext link --help`",
     epilog="Options may also come from variables (`ICONOTEXT_LINK_MODEL`) and from files: `iconotext.toml` in the "
     f"working folder, `{typer.get_app_dir('iconotext')}/iconotext.toml` for all folders.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
-    context_settings={"help_option_names": HELP},
+    context_settings={"help_option_names": HELP, "max_content_width": 100},
 )
 
 

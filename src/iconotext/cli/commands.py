@@ -19,6 +19,7 @@ from typer.main import get_group
 
 from iconotext.cli.common import known_errors
 from iconotext.cli.config import Configured, flag, variable, words
+from iconotext.cli.help import MORE, PlainHelp
 from iconotext.corpus.builders import BUILDERS
 from iconotext.system.plugins import say_broken
 
@@ -27,9 +28,6 @@ PLUGINS = "iconotext.commands"
 
 HELP = ["-h", "--help"]
 """The options that show help."""
-
-MORE = "More options"
-"""Heading of the options that a help screen shows below the others."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +40,7 @@ class Command:
             a group whose own call only shows help.
         extra: The extra of this package that it needs.
         panel: Its heading in the list of its group.
+        examples: Commands that the help of a group without a function shows.
     """
 
     path: str
@@ -49,6 +48,7 @@ class Command:
     function: str = ""
     extra: str = ""
     panel: str | None = None
+    examples: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -60,6 +60,11 @@ class Command:
         """The path of its group; empty for a command of the program itself."""
         return self.path.rpartition(" ")[0]
 
+    @property
+    def help(self) -> str:
+        """The summary and the examples, for a group without a function."""
+        return "\n".join([self.summary, "", "**Examples**", "", *(f"- `{example}`" for example in self.examples)])
+
 
 COMMANDS = (
     Command("link", "Find which sentences each picture belongs to.", "link:link"),
@@ -67,39 +72,54 @@ COMMANDS = (
     Command("chunks", "Cut documents into chunks for retrieval, with their pictures.", "excerpts:chunks"),
     Command("place", "Place pictures in a text that has none, each at its sentence.", "place:place"),
     Command("check", "Find what is wrong with the pictures of documents.", "check:check"),
-    Command("alt-text", "Draft alternative texts that are missing."),
+    Command(
+        "alt-text",
+        "Draft alternative texts that are missing.",
+        examples=("iconotext alt-text draft docs/ --captioner http://127.0.0.1:8080/v1",),
+    ),
     Command("alt-text draft", "Draft alternative texts for pictures that have none.", "alt_text:draft"),
     Command("demo", "Write an example article with photographs and link it.", "demo:demo", "demo"),
-    Command(
-        "search",
-        "Find pictures for a sentence, by their content, the texts about them, and their relation to the sentence.",
-        "search:search",
-        "library",
-    ),
+    Command("search", "Find pictures for a sentence, in a library.", "search:search", "library"),
     Command("serve", "Read linked documents in the browser, and correct their links.", "serve:serve", "web"),
     Command("train", "Train a model on documents, without a labelled link.", "train:train", "train"),
     Command("evaluate", "Measure how well a model finds the gold links of a corpus.", "evaluate:evaluate"),
-    Command("library", "Make, update and inspect a library of pictures.", "", "library"),
+    Command(
+        "library",
+        "Make, update and inspect a library of pictures.",
+        extra="library",
+        examples=("iconotext library add lib photos/ docs/", "iconotext library list lib"),
+    ),
     Command("library add", "Put pictures into a library, or bring it up to date.", "library:add", "library"),
     Command("library remove", "Remove the pictures that were added from a path.", "library:remove", "library"),
+    Command("library list", "Show what a library contains.", "library:list_", "library"),
     Command(
-        "library list",
-        "Show the contents of a library: pictures, documents, folders, model, size, index.",
-        "library:list_",
-        "library",
+        "corpus",
+        "Check, count, convert, divide and build corpora.",
+        examples=(
+            "iconotext corpus build folder --source docs/ --output corpus.jsonl",
+            "iconotext corpus check corpus.jsonl",
+        ),
     ),
-    Command("corpus", "Check, count, convert, divide and build corpora."),
     Command("corpus check", "List everything that is wrong with a corpus.", "corpus:check"),
     Command("corpus convert", "Write a corpus in another format.", "corpus:convert"),
     Command("corpus split", "Divide a corpus into train, validation and test, at random.", "corpus:split"),
     Command("corpus stats", "Count documents, sentences, images and links.", "corpus_stats:stats"),
-    Command("corpus build", "Make a corpus from documents or captioned photographs."),
+    Command(
+        "corpus build",
+        "Make a corpus from documents or captioned photographs.",
+        examples=("iconotext corpus build folder --source docs/ --output corpus.jsonl",),
+    ),
     *(Command(f"corpus build {builder.name}", builder.summary, builder.module) for builder in BUILDERS),
-    Command("scale", "Link many documents in shards, in many processes.", "", "parquet"),
+    Command(
+        "scale",
+        "Link many documents in shards, in many processes.",
+        extra="parquet",
+        examples=("iconotext scale link shards/ --output linked/",),
+    ),
     Command("scale link", "Link the documents of shards.", "scale:link", "parquet"),
     Command("scale duplicates", "Find pictures that look like an earlier one.", "scale:duplicates", "parquet"),
-    Command("mcp", "Answer a language model's questions about the documents of a folder (MCP).", "mcp:mcp", "mcp"),
-    Command("models", "List models, those that are here and those worth fetching; fetch one.", "models:models"),
+    Command("mcp", "Answer a language model about the documents of a folder.", "mcp:mcp", "mcp"),
+    Command("models", "List models; check or fetch those that are named.", "models:models"),
     Command("cache", "Show the place, size and contents of the cache.", "cache:show"),
 )
 
@@ -125,21 +145,17 @@ READS = frozenset({"link", "context", "chunks", "place", "check", "alt-text", "d
 MANAGES = frozenset({"serve", "train", "scale", "mcp"})
 """Commands that answer clients or manage other processes, and need time to end these."""
 
-TYPES = {"bool": "", "dir": "FOLDER", "file": "FILE", "float": "NUMBER", "int": "N"}
-TYPES |= {"list[Path]": "PATH", "list[str]": "TEXT", "path": "PATH", "str": "TEXT"}
-"""Typer's name of a type to its name in the help."""
-
 
 def inside(group: str) -> dict[str, Command]:
     """The commands of a group by their last words, in order; of the program itself for an empty path."""
     return {row.path.split()[-1]: row for row in COMMANDS if row.group == group}
 
 
-class ConfiguredCommand(Configured, TyperCommand):
+class ConfiguredCommand(Configured, PlainHelp, TyperCommand):
     """A command whose options may come from variables and files."""
 
 
-class Group(Configured, TyperGroup):
+class Group(Configured, PlainHelp, TyperGroup):
     """A group whose commands are imported when they are used, not when they are listed."""
 
     _listing = False
@@ -167,9 +183,8 @@ class Group(Configured, TyperGroup):
         return TyperCommand(cmd_name, help=summary, rich_help_panel=panel, rich_markup_mode="markdown")
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help, in which types have plain names."""
+        """Write the help."""
         self._listing = True  # to the end: the program ends with its help
-        name_types(self)
         super().format_help(ctx, formatter)
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
@@ -213,7 +228,7 @@ def added() -> dict[str, EntryPoint]:
 def _package_summary(point: EntryPoint) -> str:
     if point.dist is None:
         return ""
-    return f"{point.dist.metadata['Summary'] or ''} ({point.dist.name})".strip()
+    return f"{(point.dist.metadata['Summary'] or '').removesuffix('.')} ({point.dist.name})".strip()
 
 
 def _loaded(row: Command) -> Any:
@@ -227,7 +242,7 @@ def _loaded(row: Command) -> Any:
     if not inside(row.path):
         return _made(row.path, function)
     # A group with a function of its own runs it where no command follows.
-    alone: Any = {"invoke_without_command": True} if function else {"no_args_is_help": True, "help": row.summary}
+    alone: Any = {"invoke_without_command": True} if function else {"no_args_is_help": True, "help": row.help}
     group = typer.Typer(cls=Group, rich_markup_mode="markdown", **alone)
     if function:
         group.callback()(function)
@@ -281,7 +296,7 @@ def _configure(command: Any, path: str) -> None:
 
 
 def _arrange(command: Any, path: str) -> None:
-    """Give options their variables, their place in the help, and plain names of types."""
+    """Give options their variables, and their place in the help."""
     names = SHOWN.get(path, "").split()
     for option in command.params:
         if option.param_type_name != "option" or option.is_eager:
@@ -293,15 +308,3 @@ def _arrange(command: Any, path: str) -> None:
             option.value_from_envvar = lambda ctx, name=option.envvar: words(name)  # the name of this turn of the loop
     order = {name: number for number, name in enumerate(names)}
     command.params.sort(key=lambda p: order.get(flag(p), len(order)))
-    name_types(command)
-
-
-def name_types(command: Any) -> None:
-    """Use plain names of types in a command's help."""
-    context = typer.Context(command, help_option_names=HELP)
-    for param in [*command.params, command.get_help_option(context)]:
-        if hasattr(param, "display_type_rich"):  # which older versions of Typer have not, nor such names
-            typed = param.display_type_rich(context).strip("<>").removesuffix(" range")
-            # An argument has no type in the help, since its name suffices.
-            name = "" if param.param_type_name == "argument" else TYPES.get(typed, typed)
-            param.display_type_rich = lambda ctx, name=name: name

@@ -27,7 +27,7 @@ SHOWN = 20
 """Problems that ``check`` prints; ``--json`` gives all."""
 
 ANY_FORMAT = (
-    "of any format that can be read: .jsonl, .parquet, a folder with docs.json, a shard of mmc4 or OBELICS, a tar of "
+    "In any format that can be read: .jsonl, .parquet, a folder with docs.json, a shard of mmc4 or OBELICS, a tar of "
     "WebDataset."
 )
 
@@ -46,9 +46,9 @@ def document_total(path: Path) -> int:
 
 
 def check(
-    paths: Annotated[list[Path], argument(metavar="PATH...", help=f"Corpora {ANY_FORMAT}")],
+    paths: Annotated[list[Path], argument(metavar="PATH...", help=f"The corpora to check. {ANY_FORMAT}")],
     pictures: Annotated[
-        bool, typer.Option("--pictures/--no-pictures", help="Decode every picture, or only check that it is there.")
+        bool, typer.Option("--pictures/--no-pictures", help="Decode every picture. Else it only has to be there.")
     ] = True,
     workers: Workers = None,
     json: Json = False,
@@ -119,10 +119,13 @@ def _show_checked(checked: CheckedCorpus) -> None:
 
 
 def convert(
-    source: Annotated[Path, argument(help=f"The corpus to read, {ANY_FORMAT}")],
+    source: Annotated[Path, argument(help=f"The corpus to read. {ANY_FORMAT}")],
     target: Annotated[Path, argument(help="The corpus to write.")],
     to: Annotated[
-        To | None, option(help="shards: tables with the pictures in their rows (default: a file, as its name says).")
+        To | None,
+        option(
+            help="What to write (default: a file, as its name says). shards: tables with the pictures in their rows."
+        ),
     ] = None,
     size: Annotated[
         int | None,
@@ -177,7 +180,7 @@ def _into_shards(documents: Iterable[Document], target: Path, size: int) -> None
 
 
 def split(
-    path: Annotated[Path, argument(metavar="PATH", help=f"A corpus {ANY_FORMAT}")],
+    path: Annotated[Path, argument(metavar="PATH", help=f"The corpus to divide. {ANY_FORMAT}")],
     output: CorpusOutput,
     validation: Annotated[float, typer.Option(help="Share of the documents for validation.")] = 0.1,
     test: Annotated[float, typer.Option(help="Share of the documents for test.")] = 0.1,
@@ -192,7 +195,7 @@ def split(
 
     **Examples**
 
-    - `iconotext corpus split corpus.jsonl --output split.jsonl --validation 0.1 --test 0.1`
+    - `iconotext corpus split corpus.jsonl -o split.jsonl --validation 0.1 --test 0.1`
     - `iconotext corpus split shards/ --output divided/`
     """
     with known_errors():

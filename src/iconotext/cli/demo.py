@@ -18,6 +18,11 @@ def demo(
 
     The photographs are the samples that scikit-image carries (`pip install 'iconotext[demo]'`). The article has some
     faults, so that `iconotext check` has something to find.
+
+    **Examples**
+
+    - `iconotext demo`
+    - `iconotext demo garden/ --force`
     """
     with known_errors():
         from iconotext.cli.link import RunSettings, link_folder

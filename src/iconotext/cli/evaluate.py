@@ -219,10 +219,10 @@ class EvaluateSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     seed: int = Field(0, ge=0)
-    """Seed of the intervals, the permutations, the pools and the random baseline."""
+    """Seed of the random choices. Of intervals, permutations, pools and the random baseline."""
 
     resamplings: int = Field(2000, ge=100)
-    """How often the documents, or pairs, are drawn anew for an interval."""
+    """Samples for an interval. Documents, or pairs, are drawn anew so often."""
 
     draws: int = Field(10, ge=1)
     """How many pools are drawn, with --pool."""
@@ -241,8 +241,8 @@ def evaluate(
     model: Annotated[
         str,
         argument(
-            help="default, no-training (the concept bridge), a model folder, the name of a dual encoder such as CLIP, "
-            "or the baseline random.",
+            help="Name or folder of a model, or random, a baseline. Names: default, no-training (the concept"
+            " bridge), a dual encoder such as CLIP.",
             autocompletion=complete_models,
         ),
     ],
@@ -259,15 +259,18 @@ def evaluate(
     pool: Annotated[
         int | None,
         option(
-            min=1, metavar="N", help="Measure retrieval instead: how far down a text finds its own picture among N."
+            min=1,
+            metavar="N",
+            help="Measure retrieval among N pictures instead. That is, how far down a text finds its own picture.",
         ),
     ] = None,
     refine: Annotated[
         str | None,
         option(
             metavar="λ,T",
-            help="With --pool: refine hard queries by the relations (none: do not; default: as `analyze refinement` "
-            "left it in the model's folder).",
+            help="Refine hard queries by the relations, with --pool. none: do not; by default as `papers "
+            "analyze refinement` "
+            "left it in the model's folder.",
         ),
     ] = None,
     threads: Threads = None,
@@ -283,9 +286,9 @@ def evaluate(
 
     - `iconotext evaluate default corpus.jsonl --split test`
     - `iconotext evaluate models/mine corpus.jsonl --split test --compare default`
-    - `iconotext evaluate default corpus.jsonl --results default.parquet --json | jq .auc`
+    - `iconotext evaluate default corpus.jsonl --results scores.parquet`
     - `iconotext evaluate default articles.jsonl --evidence picture,caption,layout`
-    - `iconotext evaluate models/cmcm clue.jsonl --split test --pool 500 --refine 0.12,0.1`
+    - `iconotext evaluate models/cmcm clue.jsonl --pool 500 --refine 0.12,0.1`
     """
     with known_errors(download=download):
         if pool is not None or refine is not None:

@@ -33,7 +33,7 @@ Output = Annotated[
     typer.Option(
         "--output",
         "-o",
-        help="A file to write: .jsonl or .parquet.",
+        help="File to write, .jsonl or .parquet.",
         show_default=False,
     ),
 ]
@@ -44,13 +44,16 @@ def context(
     paths: Paths,
     reading: Reading,
     linking: Linking,
-    words: Annotated[int, typer.Option(min=1, help="Most words of the sentences for a picture.")] = CONTEXT_WORDS,
+    words: Annotated[
+        int, typer.Option(min=1, help="Most words for each picture. Of its sentences together.")
+    ] = CONTEXT_WORDS,
     output: Output = None,
     json: Json = False,
     prompt: Annotated[
         bool,
         typer.Option(
-            "--prompt", help="Give JSON lines with what `alt-text draft --captioner` sends to a vision model."
+            "--prompt",
+            help="Give what a vision model would get, as JSON lines. It is what `alt-text draft --captioner` sends.",
         ),
     ] = False,
     model: Model = "default",
@@ -160,8 +163,8 @@ def chunks(
 
     - `iconotext chunks article.md`
     - `iconotext chunks docs/ --tokens 256 --once --output chunks.jsonl`
-    - `iconotext chunks docs/ --tokens 512 --tokenizer models/e5/tokenizer.json --output chunks.parquet`
-    - `iconotext chunks book.epub --json | jq '.[] | {headings, text, pictures: [.images[].source]}'`
+    - `iconotext chunks docs/ --tokens 512 --tokenizer models/e5/ -o chunks.parquet`
+    - `iconotext chunks book.epub --json | jq '.[] | {headings, text}'`
     """
     with known_errors(download=download):
         settings = RunSettings(model, reading, linking, force, quiet)

@@ -38,13 +38,15 @@ LibraryArgument = Annotated[Path, argument(metavar="LIB", help="Folder of the li
 
 @settings_options
 def add(
-    path: Annotated[Path, argument(metavar="LIB", help="Folder of the library; made if need be.", file_okay=False)],
+    path: Annotated[
+        Path, argument(metavar="LIB", help="Folder of the library. It is made if need be.", file_okay=False)
+    ],
     paths: Annotated[
         list[Path] | None,
         argument(
             metavar="PATH...",
-            help=f"Pictures, documents ({EXAMPLES}, ...), shards or their results (in a store, "
-            "too: s3://bucket/linked), or folders of all that. Without any, what was added before is checked again.",
+            help=f"Pictures, documents, shards, or folders of all that. Documents are {EXAMPLES}, ...; shards or "
+            "their results may lie in a store. Without any, what was added before is checked again.",
         ),
     ] = None,
     reading: Reading = ReadSettings(),
@@ -52,7 +54,7 @@ def add(
     model: Annotated[
         str | None,
         option(
-            help="Model of a new library: default, photographs (better at everyday photographs; for research only), "
+            help="Model of a new library. default, photographs (better at everyday photographs; for research only), "
             "no-training, the folder of a trained one, or a dual encoder such as CLIP. A library keeps its model; if "
             "that was moved, say where it is now.",
             autocompletion=complete_models,

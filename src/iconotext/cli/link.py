@@ -38,7 +38,7 @@ from iconotext.cli.options import (
 from iconotext.cli.output import complain, output_console, say, say_open
 from iconotext.errors import EmptyDocumentError, OutputError, SettingError
 from iconotext.linker import Linker, LinkSettings, RunFiles
-from iconotext.plain_text import counted, language_name
+from iconotext.plain_text import counted, language_name, listed
 from iconotext.read import Failure, ReadSettings
 from iconotext.read.format import EXAMPLES
 from iconotext.report.outputs import HTML, OUTPUTS, Output, output_named, outputs
@@ -266,7 +266,7 @@ def _known_output(name: str) -> str:
 
 Paths = Annotated[
     list[str],
-    argument(metavar="PATH", help=f"Documents ({EXAMPLES}, ...), folders of them, or web pages (with --fetch)."),
+    argument(metavar="PATH", help=f"Documents, folders of them, or web pages with --fetch. {EXAMPLES}, ..."),
 ]
 
 
@@ -278,33 +278,38 @@ def link(
     to: Annotated[
         str,
         typer.Option(
-            metavar="|".join(output.name for output in OUTPUTS),
-            help="What to write.",
+            metavar="FORMAT",
+            help=f"{listed([output.name for output in OUTPUTS], 'or')}.",
             callback=_known_output,
             autocompletion=lambda: [(output.name, output.summary) for output in outputs()],
         ),
     ] = HTML.name,
     output: Annotated[
-        Path | None, option("--output", "-o", help="Folder for pages (default: linked/), or the file to write.")
+        Path | None, option("--output", "-o", help="Folder for pages, or one file (default: linked/).")
     ] = None,
     model: Model = "default",
     threads: Threads = None,
     runtime: Runtime = None,
     download: Download = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Make every page anew, and replace files that are not ours.")
+        bool,
+        typer.Option("--force", help="Make every page anew, replace files in the way. Also those that are not ours."),
     ] = False,
     all_pages: Annotated[
-        bool, typer.Option("--all-pages", help="Make a page of each document of a folder, also without pictures.")
+        bool,
+        typer.Option(
+            "--all-pages",
+            help="Make a page also of documents without pictures. Of those of a folder: a file that is named"
+            " always has one.",
+        ),
     ] = False,
     quiet: Quiet = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Report every file.")] = False,
 ) -> None:
     """Find which sentences each picture belongs to.
 
-    Pages are brought up to date: what has not changed is not linked again, and pages of documents that are gone are
-    removed. Documents of a folder that have no picture get no page. Stop it when you like: the same command goes on
-    from there.
+    Pages are brought up to date: what has not changed is not linked again. Stop it when you like: the same command
+    goes on from there.
 
     **Examples**
 

@@ -17,7 +17,7 @@ from iconotext.plain_text import counted, data_size
 def models(
     names: Annotated[
         list[str] | None,
-        argument("Models to check, or with --download to fetch: names on the Hugging Face hub, or folders."),
+        argument("Models to check, or with --download to fetch. Names on the Hugging Face hub, or folders."),
     ] = None,
     download: Download = False,
     revision: Annotated[
@@ -25,7 +25,7 @@ def models(
         option(
             "--revision",
             metavar="COMMIT",
-            help="With --download: the commit, branch or tag to take from now on, such as main for the newest.",
+            help="Commit, branch or tag to fetch, with --download. It is taken from now on; main is the newest.",
         ),
     ] = None,
     json: Json = False,

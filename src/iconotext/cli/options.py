@@ -67,12 +67,12 @@ CorpusOutput = Annotated[Path, option("--output", "-o", help="The corpus to writ
 Force = Annotated[bool, typer.Option("--force", help="Replace files that are there.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Workers = Annotated[
-    int | None, typer.Option(min=1, help="Processes; the result is the same for any number.", show_default="all cores")
+    int | None, typer.Option(min=1, help="Processes. The result is the same for any number.", show_default="all cores")
 ]
 Model = Annotated[
     str,
     typer.Option(
-        help="Name or folder of a model: default, photographs, or a dual encoder such as CLIP.",
+        help="Name or folder of a model. default, photographs, or a dual encoder such as CLIP.",
         autocompletion=complete_models,
     ),
 ]
@@ -81,14 +81,12 @@ RecipeKeys = Annotated[
     option(
         "--set",
         metavar="KEY=VALUE",
-        help="Another value for a key of the recipe, such as training.epochs=10; may be given several times.",
+        help="Another value for a key of the recipe. Such as training.epochs=10; may be repeated.",
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]
 Seed = Annotated[int, typer.Option(help="Seed of the random choices.")]
-Download = Annotated[
-    bool, typer.Option("--download", help="Fetch a model that is named and not here from the Hugging Face hub.")
-]
+Download = Annotated[bool, typer.Option("--download", help="Fetch a missing model from the Hugging Face hub.")]
 
 
 def _for_all_processes(variable: str) -> Callable[[Any], Any]:
@@ -108,8 +106,8 @@ Threads = Annotated[
         min=1,
         callback=_for_all_processes("ICONOTEXT_THREADS"),
         expose_value=False,
-        help="Threads that encode (default: ICONOTEXT_THREADS, else the cores that are free to this process). "
-        "The result is the same for any number.",
+        help="Threads that encode (default: all free cores). By default ICONOTEXT_THREADS, else the "
+        "cores that are free to this process; the result is the same for any number.",
         show_default=False,
     ),
 ]
@@ -120,8 +118,8 @@ Runtime = Annotated[
     typer.Option(
         callback=_for_all_processes("ICONOTEXT_RUNTIME"),
         expose_value=False,
-        help="What computes the encoders that ship: onnx, torch, or auto, which is torch where there is a GPU for it "
-        "(default: ICONOTEXT_RUNTIME, else auto).",
+        help="What runs the encoders: onnx, torch or auto. Those that ship; auto is torch where there is"
+        " a GPU for it (default: ICONOTEXT_RUNTIME, else auto).",
         show_default=False,
     ),
 ]
@@ -308,4 +306,4 @@ class Split(StrEnum):
     TEST = "test"
 
 
-WholeSplit = Annotated[Split | None, option(help="Part of the corpus (default: all).")]
+WholeSplit = Annotated[Split | None, option(help="Split to take (default: all).")]

@@ -34,7 +34,7 @@ def place(
         list[Path],
         argument(
             metavar="PICTURES",
-            help="What pictures come from: JSON of link, chunks or context, a library, documents, pictures, folders.",
+            help="Where pictures come from. JSON of link, chunks or context, a library, documents, pictures, folders.",
         ),
     ],
     reading: Reading,
@@ -57,9 +57,9 @@ def place(
     **Examples**
 
     - `iconotext place answer.md manual.docx --output answer-with-pictures.md`
-    - `iconotext chunks docs/ --output chunks.jsonl; iconotext place answer.md chunks.jsonl --most 3`
+    - `iconotext place answer.md chunks.jsonl --most 3`
     - `ask-a-model | iconotext place - library/ --output answer.html`
-    - `iconotext place manual.pt.md manual.md --parallel --output manual.pt-with-pictures.md`
+    - `iconotext place manual.pt.md manual.md --parallel --output illustrated.pt.md`
     - `iconotext place summary.md report.pdf photos/ --json | jq '.placed[].why'`
     """
     with known_errors(download=download):

@@ -24,12 +24,12 @@ def search(
     library: Annotated[Path, argument(metavar="LIB", help="Folder of the library.", file_okay=False)],
     sentence: Annotated[str | None, argument(metavar="SENTENCE", help="What the picture should fit.")] = None,
     picture: Annotated[
-        Path | None, option(help="A picture to be like; with a sentence too, both count.", dir_okay=False)
+        Path | None, option(help="A picture to be like. With a sentence too, both count.", dir_okay=False)
     ] = None,
     relation: Annotated[
         str | None,
         option(
-            help="How picture and sentence should stand to each other: visible, story, reaction, action, result, ...",
+            help="How picture and sentence should be related. visible, story, reaction, action, result, ...",
             autocompletion=lambda: [(row.short, row.meaning) for row in RELATIONS],
         ),
     ] = None,
@@ -43,13 +43,15 @@ def search(
     html: Annotated[Path | None, option(metavar="FILE", help="Write a page with the pictures.")] = None,
     force: Force = False,
 ) -> None:
-    """Find pictures for a sentence, by their content, the texts about them, and their relation to the sentence.
+    """Find pictures for a sentence, in a library.
+
+    What counts is their content, the texts about them, and their relation to the sentence.
 
     **Examples**
 
     - `iconotext search lib "Two dogs play on a beach"`
-    - `iconotext search lib "We got lost on the way" --relation story --html found.html`
-    - `iconotext search lib --picture like-this.jpg --folder photos/2024 --top 50 --json`
+    - `iconotext search lib "We got lost" --relation story --html found.html`
+    - `iconotext search lib --picture like-this.jpg --folder photos/ --top 50`
     """
     with known_errors(download=download):
         from iconotext.library.candidates import make_filters

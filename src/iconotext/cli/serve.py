@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 def serve(
     serving: ServeSettings,
     captioning: Captioning = CaptionerSettings(),
-    model: Annotated[
-        str, typer.Option(help="Name or folder of the model that links.", autocompletion=complete_models)
-    ] = "default",
+    model: Annotated[str, typer.Option(help="Name or folder of a model.", autocompletion=complete_models)] = "default",
     threads: Threads = None,
     runtime: Runtime = None,
     browser: Annotated[bool, option("--browser/--no-browser", help="Open the page at the start.")] = True,
@@ -40,7 +38,7 @@ def serve(
     - `iconotext serve`
     - `iconotext serve --root docs/ --data reviews/`
     - `iconotext serve --library lib --root photos/`
-    - `iconotext serve --root docs/ --captioner http://127.0.0.1:8080/v1 --captioner-model qwen3-vl`
+    - `iconotext serve --root docs/ --captioner http://127.0.0.1:8080/v1`
     - `iconotext serve --port 0 --no-browser`
     - `iconotext serve --host 0.0.0.0 --allow docs.example.org`
     """

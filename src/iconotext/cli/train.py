@@ -23,8 +23,8 @@ def train(
         str,
         argument(
             metavar="RECIPE",
-            help="A TOML file, or a recipe that ships: default, adapt, hessel2019/dense, ... (--list names them). "
-            "With --init it may be left out, and is adapt.",
+            help="A recipe that ships, or a TOML file. --list names those that ship; with --init it may be left out, "
+            "and is adapt.",
             autocompletion=complete_recipes,
         ),
     ] = "",
@@ -33,7 +33,7 @@ def train(
         option(
             "--corpus",
             "-c",
-            help="Corpus to train on, or a folder of shards, here or in a store; may be given several times.",
+            help="Corpus to train on, or a folder of shards. It may lie in a store; may be repeated.",
         ),
     ] = None,
     output: Annotated[
@@ -44,18 +44,16 @@ def train(
     ] = None,
     set_: RecipeKeys = None,
     download: Download = False,
-    list_: Annotated[
-        bool, typer.Option("--list", help="List the recipes that ship, with what each is, and stop.")
-    ] = False,
+    list_: Annotated[bool, typer.Option("--list", help="List the recipes that ship, and stop.")] = False,
 ) -> None:
     """Train a model on documents, without a labelled link; what was interrupted goes on.
 
     **Examples**
 
     - `iconotext train --init default --corpus docs.jsonl --output my-model`
-    - `iconotext train hessel2019/assignment --corpus mscoco.jsonl --set training.batch=31`
+    - `iconotext train hessel2019/assignment -c mscoco.jsonl --set training.batch=31`
     - `iconotext train my-recipe.toml -c first.jsonl -c second.jsonl`
-    - `iconotext train relations -c clue.jsonl -c cite.jsonl` learns how texts and pictures relate, from labels
+    - `iconotext train relations -c clue.jsonl -c cite.jsonl`
     """
     with known_errors(download=download, goes_on=True, elsewhere=True):
         from iconotext.encoders.stored_model import init_folder, is_model_folder

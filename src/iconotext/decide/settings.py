@@ -38,45 +38,41 @@ class LinkSettings(BaseModel):
 
     evidence: tuple[Annotated[Evidence, Choices(evidence_names)], ...] = Field(
         DEFAULT_EVIDENCE,
-        description="The kinds of evidence, separated by commas: "
-        + "; ".join(
-            f"{kind.name}, {kind.summary}" + (f" (extra {kind.extra})" if kind.extra else "") for kind in EVIDENCE_KINDS
-        )
-        + ".",
+        description=f"Kinds of evidence, commas between. {', '.join(kind.name for kind in EVIDENCE_KINDS)}.",
     )
 
     habit: Literal["above", "below", "inside"] | None = None
-    """Where pictures stand, seen from the text they belong to (default: learned from the documents themselves)."""
+    """Where pictures stand, seen from their text (default: learned). From the documents themselves."""
 
     select: Selection = "top-k"
-    """Which pairs become links: ``top-k``, the k best sentences of each picture; ``assignment``, at most one on
+    """Which pairs become links. ``top-k``, the k best sentences of each picture; ``assignment``, at most one on
     both sides; ``threshold``, all that are probable enough."""
 
     k: int = Field(3, ge=1)
-    """Sentences for each picture, with ``top-k``."""
+    """Sentences for each picture. With ``top-k``."""
 
     min_confidence: float | None = Field(None, ge=0, le=1)
-    """Drop links less probable than this (default: 0.1, but 0 for pictures alone)."""
+    """Drop less probable links (default: 0.1). For pictures as the only evidence, the default is 0."""
 
     text: str | None = None
-    """Text backbone: name or folder of a sentence-transformers model (default: that of the model). The default model
+    """Text backbone (default: that of the model). Name or folder of a sentence-transformers model. The default model
     works only with its own backbones: with another one the model ``no-training`` links, which needs no training."""
 
     image: str | None = None
-    """Image backbone: name or folder of a Hugging Face vision model, or a table of features (``features.npy``) for a
-    model that was trained on one (default: that of the model)."""
+    """Image backbone (default: that of the model). Name or folder of a Hugging Face vision model, or a table of
+    features (``features.npy``) for a model that was trained on one."""
 
     concepts: int = Field(10, ge=1)
-    """How many of a picture's most probable class names stand for it in the concept bridge (K in Hessel 2019)."""
+    """Class names that stand for a picture. The most probable ones, in the concept bridge (K in Hessel 2019)."""
 
     cache: bool = True
-    """Keep features on disk, so that what has not changed is not encoded again."""
+    """Keep features on disk. What has not changed is then not encoded again."""
 
     explain: bool = False
-    """Show the words and the parts of the picture that carry each link."""
+    """Show the words and places that carry each link. Places are parts of the picture."""
 
     relations: str = "default"
-    """The model that predicts the coherence relations of a link's sentence and picture: ``default``, the one that
+    """Model of coherence relations. It predicts those of a link's sentence and picture: ``default``, the one that
     ships; the folder of a trained one; ``none``. English only."""
 
     _check_evidence = field_validator("evidence")(ordered_evidence)

@@ -25,16 +25,16 @@ class PlaceSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     min_confidence: float = Field(MIN_CONFIDENCE, ge=0, le=1)
-    """Smallest probability that the picture belongs to the paragraph; pictures below it are left out."""
+    """Smallest probability of a place. That the picture belongs to the paragraph; pictures below it are left out."""
 
     most: int | None = Field(None, ge=1)
-    """Most pictures for the text, the most probable ones (default: no limit)."""
+    """Most pictures for the text (default: no limit). The most probable ones."""
 
     parallel: bool = False
-    """Whether the text says the same as the documents of the pictures in the same order, as a translation does: then
-    pictures come from documents alone, and stand where their documents link them."""
+    """The text translates the documents of the pictures. It says the same in the same order: then pictures come from
+    documents alone, and stand where their documents link them."""
 
     evidence: tuple[Annotated[Evidence, Choices(evidence_names)], ...] = EVIDENCE
-    """The kinds of evidence that place a picture, separated by commas: see ``iconotext link``."""
+    """Kinds of evidence, commas between. As for ``iconotext link``."""
 
     _check_evidence = field_validator("evidence")(ordered_evidence)

@@ -28,7 +28,7 @@ class ReadSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     language: str | None = Field(None, pattern="^[a-z]{2,3}$")
-    """ISO 639 code of the text, such as ``de`` (default: as the document declares, else detected)."""
+    """Language, such as de (default: detected). ISO 639 code; by default as the document declares, else detected."""
 
     @field_validator("language")
     @classmethod
@@ -39,37 +39,37 @@ class ReadSettings(BaseModel):
         return language
 
     root: Path | None = None
-    """Folder that addresses like ``/img/a.png`` start from, and that pictures may come from (default: the folder
-    that was named or the document's, and for such addresses the site that it lies in)."""
+    """Folder that pictures and /img/a.png come from. Addresses like ``/img/a.png`` start there, and pictures may lie in
+    it (default: the folder that was named or the document's, and for such addresses the site that it lies in)."""
 
     allow_outside: bool = False
     """Let documents name pictures anywhere on this machine."""
 
     fetch: bool = False
-    """Fetch pictures, and pages named by their address, from the web."""
+    """Fetch pictures and named pages from the web. A page is named by its address."""
 
     origins: Mapping[Path, Origin] = Field({}, repr=False, exclude=True)
     """Where files were fetched from, by ``web.page.fetch_page``: relative addresses in them start there."""
 
     min_side: int = Field(64, ge=1)
-    """Pictures with a side of fewer pixels count as icons and are left out; up to eight times as large, so do pictures
-    that are named as icons or logos, and thumbnails of pictures that are there (1 keeps all)."""
+    """Smallest side of a picture, in pixels. Smaller ones count as icons and are left out; up to eight times as large,
+    so do pictures that are named as icons or logos, and thumbnails of pictures that are there (1 keeps all)."""
 
     include: tuple[str, ...] = ()
-    """Of folders, read only such files (patterns of a .gitignore); may be repeated."""
+    """Read only files of this pattern. As in a .gitignore, where folders are read. May be repeated."""
 
     exclude: tuple[str, ...] = ()
-    """Of folders, leave out such files and folders (patterns of a .gitignore; ``!PATTERN`` reads what is left out
-    without being asked); may be repeated."""
+    """Leave out files and folders of this pattern. As in a .gitignore, where folders are read; ``!PATTERN`` reads what
+    is left out without being asked. May be repeated."""
 
     epub: Literal["book", "chapters"] = "book"
-    """Read an EPUB as one document, or each chapter as one."""
+    """What of an EPUB is a document. The book, or each chapter."""
 
     captions: bool = False
-    """Take captions and alternative texts as sentences, too."""
+    """Captions and alternative texts are sentences, too."""
 
     max_bytes: int = Field(256 * 2**20, ge=1)
-    """Largest document file, and largest sum of what a DOCX or EPUB unpacks to, in bytes."""
+    """Largest document file, in bytes. Also the largest sum of what a DOCX or EPUB unpacks to."""
 
     max_pixels: int = Field(100_000_000, ge=1)
     """Largest picture, in pixels."""

@@ -15,20 +15,20 @@ class ChunkSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     words: int | None = Field(None, ge=1)
-    """Most words of a chunk (default: 300, without a limit in tokens)."""
+    """Most words of a chunk (default: 300). With a limit in tokens, any number."""
 
     tokens: int | None = Field(None, ge=1)
-    """Most tokens of a chunk, instead of words, with those that the tokenizer puts before and after a text."""
+    """Most tokens of a chunk, instead of words. With those that the tokenizer puts before and after a text."""
 
     tokenizer: str = SHIPPED_TOKENIZER
-    """The tokeniser: minilm, which ships; a file tokenizer.json or a folder with one; or a model of the Hugging
+    """Tokeniser that counts. minilm, which ships; a file tokenizer.json or a folder with one; or a model of the Hugging
     Face hub whose files are on this machine."""
 
     once: bool = False
-    """Put each picture into its best chunk only, never into two."""
+    """Put each picture into its best chunk only."""
 
     full: bool = False
-    """Give all fields: the texts of linked sentences, scores, and the numbers of sentences and words."""
+    """Give all fields. Also the texts of linked sentences, scores, and the numbers of sentences and words."""
 
     def check(self) -> None:
         """Check the limit before documents are linked; raises as ``chunks``."""

@@ -15,37 +15,39 @@ class ServeSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, validate_default=True)
 
     root: Path | None = None
-    """A folder whose documents may be opened from the page by their path (default: none, only what is dropped)."""
+    """Folder whose documents may be opened (default: none). From the page, by their path; without it, only what is
+    dropped."""
 
     data: Path = Path("iconotext-serve")
-    """Where dropped files, links and corrections are stored."""
+    """Folder of its data. Dropped files, links and corrections are stored there."""
 
     host: str = "127.0.0.1"
     """Address to listen at. Any but a loopback one lets other machines in; ``allow`` then says by which names."""
 
     allow: tuple[str, ...] = ()
-    """Names by which other machines reach this one, such as ``docs.example.org``; may be repeated."""
+    """Name by which other machines reach this one. Such as ``docs.example.org``; may be repeated."""
 
     port: int = Field(8017, ge=0, le=65535)
-    """Port to listen at; 0 takes a free one."""
+    """Port to listen at. 0 takes a free one."""
 
     library: Path | None = None
-    """Folder of a library of pictures to search on the page; ``iconotext library add`` makes one (default: none)."""
+    """Library of pictures to search (default: none). A folder that ``iconotext library add`` made."""
 
     write: bool = False
-    """Put accepted alternative texts into the files below the root (default: they are a download)."""
+    """Write accepted alternative texts into the files. These are the files below the root; without it, the texts are a
+    download."""
 
     workers: int = Field(1, ge=1, le=64)
-    """Processes that read and link documents, and as many that search the library."""
+    """Processes that read and link. As many search the library."""
 
     max_upload: int = Field(256 * 2**20, ge=1)
-    """Largest upload, and largest sum of what a zip unpacks to, in bytes."""
+    """Largest upload, in bytes. Also the largest sum of what a zip unpacks to."""
 
     max_files: int = Field(2_000, ge=1)
-    """Most files in an upload, a zip or an opened folder."""
+    """Most files at a time. In an upload, a zip or an opened folder."""
 
     max_seconds: float = Field(600.0, ge=1)
-    """Most seconds for reading and linking one document."""
+    """Most seconds for one document. It is read and linked in them."""
 
     @field_validator("write")
     @classmethod

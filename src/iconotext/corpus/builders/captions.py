@@ -37,16 +37,18 @@ class DocumentShape(BaseModel, frozen=True, extra="forbid", use_attribute_docstr
     """The composition of a document."""
 
     pairs: int = Field(5, ge=1)
-    """True images of a document, each with a caption of its own among the sentences."""
+    """Images with a caption of their own. It is among the sentences."""
 
     distractor_images: int = Field(5, ge=0)
     """Images without a caption."""
 
     distractor_captions: int = Field(5, ge=0)
-    """Captions of photographs that are not in the document."""
+    """Captions of other photographs. They are of the same split, and none has the words of a caption of the document's
+    pictures, or of another of them."""
 
     versions: int = Field(5, ge=1)
-    """Documents with the same images and other captions in training, at most as many as an image has captions."""
+    """Versions of a document in training. They have the same images and other captions, at most as many as an image has
+    captions."""
 
     @property
     def size(self) -> int:
@@ -58,13 +60,14 @@ class CaptionSettings(DocumentShape):
     """How documents are composed, and how photographs are divided into groups."""
 
     shuffles: int = Field(1, ge=1)
-    """How often the photographs are dealt out anew; each gives all documents again."""
+    """How often photographs are dealt out. Each time gives all documents again."""
 
     evaluation_shuffles: int | None = Field(None, ge=1)
-    """The same for validation and test; none: ``shuffles``."""
+    """The same for evaluation (default: as shuffles). That is, for validation and test."""
 
     topical: bool = False
-    """Whether a document's images are close to each other, as in Story-DII, where they come from one album."""
+    """The images of a document are similar. By the features of ``--backbone``; as in Story-DII, where they come from
+    one album."""
 
     def shuffles_of(self, split: Split) -> int:
         """Return how often the photographs of a split are shuffled and divided into groups."""
@@ -251,42 +254,42 @@ class Settings(CaptionSettings, BuilderSettings):
 
     **Examples**
 
-    - `iconotext corpus build captions --source captions.jsonl -o corpus.jsonl --validation 0.1 --test 0.1`
-    - `iconotext corpus build captions --source photographs/captions.jsonl -o benchmark.jsonl --evaluation-shuffles 5`
-    - `iconotext corpus build captions --source annotations/captions_val2014.json --images val2014 -o coco.parquet`
-    - `iconotext corpus build captions --source photographs/captions.jsonl -o dii.parquet --rule dii`
+    - `iconotext corpus build captions -s captions.jsonl -o corpus.jsonl --test 0.1`
+    - `iconotext corpus build captions -s photos/ -o c.jsonl --evaluation-shuffles 5`
+    - `iconotext corpus build captions -s annotations/ --images 2014/ -o coco.jsonl`
+    - `iconotext corpus build captions -s photos/ -o dii.parquet --rule dii`
     """
 
     source: Path
-    """File of captions, or folder with one: JSON lines {"image": ..., "captions": [...]}, or MSCOCO's annotations."""
+    """File of captions, or folder with one. JSON lines {"image": ..., "captions": [...]}, or MSCOCO's annotations."""
 
     format: Literal["auto", "jsonl", "coco"] = "auto"
-    """Format of the captions; auto: as the files look."""
+    """Format of the captions. auto: as the files look."""
 
     images: Path | None = None
-    """Folder with the images, where they are not in the source or beside it."""
+    """Folder of the images. Where they are not in the source or beside it."""
 
     rule: Literal["mscoco", "dii", "dii-stress"] = "mscoco"
-    """mscoco: 5 pairs, 5 other images, 5 other captions. dii: 5 pairs of similar images. dii-stress: and 45 other
-    captions."""
+    """How documents are composed. mscoco: 5 pairs, 5 other images, 5 other captions; dii: 5 pairs of similar images;
+    dii-stress: and 45 other captions."""
 
     validation: float = Field(0, ge=0)
-    """Share of the photographs without a split for validation."""
+    """Share of photographs for validation. Of those without a split."""
 
     test: float = Field(0, ge=0)
     """The same for test."""
 
     test_on_validation: bool = False
-    """Test on the photographs meant for validation; --validation then takes a share of those for training."""
+    """Test on the photographs meant for validation. --validation then takes a share of those for training."""
 
     backbone: str = "efficientnet-lite0"
-    """Backbone that says which images are similar, for topical documents."""
+    """Backbone that says which images are similar. For topical documents."""
 
     download: bool = False
-    """Fetch a backbone that is not here from the Hugging Face hub."""
+    """Fetch a missing backbone from the Hugging Face hub."""
 
     verify: bool = True
-    """Read each image to its end to see whether it can be; else it only has to be there."""
+    """Decode each image to its end. Else it only has to be there."""
 
     seed: int = 0
     """Seed of the random choices."""

@@ -162,9 +162,9 @@ class Settings(ReadSettings, BuilderSettings):
     **Examples**
 
     - `iconotext corpus build folder --source docs/ --output corpus.jsonl`
-    - `iconotext corpus build folder --source site/ --root site/static -o corpus.parquet --test 0.1`
+    - `iconotext corpus build folder -s site/ --root site/static -o corpus.parquet`
     - `iconotext corpus build folder --source recipes/ -o recipes.jsonl --links step`
-    - `iconotext corpus build folder -s books/ -o books.jsonl --epub chapters --language en`
+    - `iconotext corpus build folder -s books/ -o books.jsonl --epub chapters`
     """
 
     source: tuple[Path, ...]
@@ -181,7 +181,7 @@ class Settings(ReadSettings, BuilderSettings):
     """Share of the documents for test."""
 
     interval: float = Field(1.0, ge=0.1)
-    """Seconds between two requests to one server, where pictures are fetched."""
+    """Seconds between requests to a server."""
 
     seed: int = 0
     """Seed of the random choices."""

@@ -34,14 +34,14 @@ class Settings(BuilderSettings):
     **Examples**
 
     - `iconotext corpus build pairs --source corpus.jsonl --output pairs.jsonl`
-    - `iconotext corpus build pairs --source flickr8k/captions.jsonl -o pairs.jsonl --only train`
+    - `iconotext corpus build pairs -s captions.jsonl -o pairs.jsonl --only train`
     """
 
     source: tuple[Path, ...]
-    """A corpus with captions or alt texts, or captioned photographs (.jsonl); may be given several times."""
+    """Corpus, or captioned photographs (.jsonl). A corpus with captions or alternative texts; may be repeated."""
 
     only: Literal["train", "validation", "test"] | None = None
-    """Pictures of this split, and those of none; training then divides them."""
+    """Only pictures of this split. Also those of none; training then divides them."""
 
 
 def documents(build: Build, settings: Settings) -> Iterator[Values]:

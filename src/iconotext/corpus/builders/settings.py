@@ -42,7 +42,7 @@ class FetchSettings(BaseModel, frozen=True, extra="forbid", use_attribute_docstr
     """How the images of a data set may be fetched from the web."""
 
     fetch: bool = False
-    """Fetch images that are missing from the web, into the folder of the images."""
+    """Fetch missing images from the web. They go into the folder of the images."""
 
     interval: float = Field(1.0, ge=0.1)
-    """Seconds between two requests to one server."""
+    """Seconds between requests to a server."""
