@@ -47,8 +47,8 @@ Arguments:
 Options:
   -s, --size N               How large (default: 2; 1 to 9)
   --kind cat|dog             Which kind
-  --[no-]tame                Whether it comes when it is called by its name,
-                             and stays (default: on)
+  --[no-]tame                Whether it comes when it is called by its name, and
+                             stays (default: on)
   --a-name-that-is-long FOLDER
                              Where (default: here)
   -h, --help                 Show this message and exit
@@ -64,7 +64,7 @@ def test_a_screen_as_it_is_printed():
     class Plain(PlainHelp, TyperCommand):
         pass
 
-    pets = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]})
+    pets = typer.Typer(add_completion=False, context_settings={"help_option_names": ["-h", "--help"]})
 
     @pets.command("pets", cls=Plain)
     def keep(
@@ -94,4 +94,4 @@ def test_the_line_of_an_option_is_its_first_sentence_with_what_fits():
     row = Row("-k N", "Sentences for each picture (default: 3). With `top-k`.", limits="1 to 9")
     assert row.lines(60) == ["Sentences for each picture (default: 3; 1 to 9)"]
     assert row.lines(40) == ["Sentences for each picture (default: 3)"]  # limits need no line of their own
-    assert Row("-k N", "Take some.", ("a, b", "default: a")).lines(60) == ["Take some (a, b; default: a)"]
+    assert Row("-k N", "Take some.", ("a", "b"), "default: a").lines(60) == ["Take some (a, b; default: a)"]

@@ -139,6 +139,9 @@ SHOWN = {
 }
 """The options of commands with many that stand at the top of their help; the others stand under ``MORE``."""
 
+IN_FULL = "What each option does in full: docs/options.md"
+"""The last line of the help of our commands."""
+
 READS = frozenset({"link", "context", "chunks", "place", "check", "alt-text", "demo"})
 """Commands that read documents, so that the process that reads them can start early."""
 
@@ -214,6 +217,8 @@ class _Commands(UserDict[str, Any]):
     def __missing__(self, name: str) -> Any:
         row = self._group.rows.get(name)
         command = _loaded(row) if row else _loaded_plugin(name)
+        if row:
+            command.epilog = IN_FULL
         if command is not None:
             self.data[name] = command
         return command

@@ -37,22 +37,24 @@ class Row:
     Attributes:
         name: Its flags, and the name of the value.
         text: The whole help; the first sentence is shown.
-        notes: Further facts: choices and default.
+        choices: The values that there are, unless the name has them.
+        default: As in ``default: 3``; empty if there is none, or the text has it.
         limits: Smallest and largest value, in words.
     """
 
     name: str
     text: str
-    notes: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
+    default: str = ""
     limits: str = ""
 
     def lines(self, width: int) -> list[str]:
-        """The first sentence and the notes in lines; the limits only where they need none of their own."""
+        """The first sentence with choices and default; with two limits where they need no further line."""
         sentence, *default = DEFAULT.split(first_sentence(self.text))
-        notes = [*self.notes, *default[:1]]
+        notes = [*filter(None, [", ".join(self.choices), self.default]), *default[:1]]
         without, whole = (
             textwrap.wrap(f"{sentence} ({'; '.join(notes)})" if notes else sentence, width, break_on_hyphens=False)
-            for notes in (notes, [*notes, *filter(None, [self.limits])])
+            for notes in (notes, [*notes, self.limits] if " to " in self.limits else notes)
         )
         return (whole if len(whole) < 2 else without) or [""]
 
@@ -94,9 +96,11 @@ def panels(command: Any, ctx: Any) -> dict[str, list[Row]]:
     found |= {"Options": [], MORE: []}
     for param in command.get_params(ctx):
         if param.param_type_name == "argument":
-            found["Arguments"].append(Row(param.human_readable_name, param.help or "", _notes(param, ctx)))
+            found["Arguments"].append(Row(param.human_readable_name, param.help or "", default=_default(param, ctx)))
         elif not param.hidden:
-            row = Row(_name(param), param.help or "", _notes(param, ctx), _limits(param.type))
+            name, choices = _name(param), _choices(param)
+            shown = () if "|".join(choices) in name else choices
+            row = Row(name, param.help or "", shown, _default(param, ctx), _limits(param.type))
             found[getattr(param, "rich_help_panel", None) or "Options"].append(row)
     return {heading: rows for heading, rows in found.items() if rows}
 
@@ -141,29 +145,21 @@ def _name(option: Any) -> str:
     return flags if option.is_flag else f"{flags} {value}"
 
 
-def _choices(param: Any) -> list[str]:
-    return [str(getattr(choice, "value", choice)) for choice in getattr(param.type, "choices", ())]
-
-
-def _notes(param: Any, ctx: Any) -> tuple[str, ...]:
-    """Choices that the name does not have, and the default."""
-    choices = _choices(param)
-    shown = param.param_type_name == "option" and "|".join(choices) in _name(param)
-    default = _default(param, ctx)
-    return tuple(filter(None, ["" if shown else ", ".join(choices), default and f"default: {default}"]))
+def _choices(option: Any) -> tuple[str, ...]:
+    return tuple(str(getattr(choice, "value", choice)) for choice in getattr(option.type, "choices", ()))
 
 
 def _default(param: Any, ctx: Any) -> str:
-    if isinstance(param.show_default, str):
-        return param.show_default
-    value = param.get_default(ctx, call=False)
-    if not param.show_default or value is None or value is False:
+    value = param.show_default
+    if value is True:
+        value = param.get_default(ctx, call=False)
+    if value in (None, "", []) or value is False:
         return ""
     if isinstance(value, (list, tuple)):
-        return ",".join(map(str, value))
-    if isinstance(value, float):
-        return f"{value:g}"
-    return "on" if value is True else str(value.value if isinstance(value, Enum) else value)
+        value = ",".join(map(str, value))
+    elif isinstance(value, float):
+        value = f"{value:g}"
+    return f"default: {'on' if value is True else value.value if isinstance(value, Enum) else value}"
 
 
 def _limits(kind: Any) -> str:

@@ -215,7 +215,7 @@ def _option(option: str, kind: type[BaseModel], name: str, chosen: Fields) -> in
     flag = chosen.flag(name)
     settings: dict[str, Any] = {
         "help": " ".join((info.description or "").replace("``", "`").split()),
-        "show_default": default not in (None, False, []),
+        "show_default": True,
         "min": next((limit.ge for limit in info.metadata if isinstance(limit, Ge)), None),
         "max": next((limit.le for limit in info.metadata if isinstance(limit, Le)), None),
         **extra,

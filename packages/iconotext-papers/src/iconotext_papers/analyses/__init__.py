@@ -29,7 +29,7 @@ ANALYSES = (
              "Li 2021, Figure 2b", "analyses.bias:corpus_bias"),
     Analysis("refinement", "Choose how much relations refine the ranking of pictures.",
              "Alikhani 2021, Equations 4 to 6, Figures 3 and 5", "analyses.refinement:tune_pairs"),
-    Analysis("top", "Write a page with the best pictures of several models, side by side.",
+    Analysis("top", "Write a page with the best pictures of several models.",
              "Alikhani 2021, Figures 1, 6, 7, 9 and 10", "analyses.top_images:top_images_page"),
     Analysis("correlation", "Do models have trouble with the same documents?",
              "Hessel 2019, sections 4.1 and 5", "analyses.difficulty:correlations"),
@@ -45,6 +45,6 @@ ANALYSES = (
              "Hessel 2019, Figures 3 and S1", "analyses.curves:write_curves"),
     Analysis("detection", "Measure object detection, which needs no training.",
              "Hessel 2019, section 3.3", "analyses.object_detection:evaluate_object_detection"),
-    Analysis("sizes", "Count documents, sentences and images beside the published numbers.",
+    Analysis("sizes", "Count corpora beside the published numbers.",
              "Hessel 2019, Table 1; Alikhani 2021, Tables 1 and 2", "cli.sizes:sizes"),
 )  # fmt: skip

@@ -30,8 +30,9 @@ class ImageEncoding(Encoding):
     """Settings of analyses that encode images, or look their features up."""
 
     image: str | None = None
-    """Image backbone, a name or folder, or a file: a table of features (`features.npy`), or regions, whose mean counts;
-    by default the table beside a corpus without picture files, else the backbone that comes with the program."""
+    """Image backbone, or file of features. A name or folder, or a table of features (``features.npy``), or regions,
+    whose mean counts; by default the table beside a corpus without picture files, else the backbone that comes with the
+    program."""
 
 
 class BiasSettings(ImageEncoding):
@@ -47,20 +48,20 @@ class BiasSettings(ImageEncoding):
     """Seed of the documents, the batches and the interval."""
 
     resamplings: int = Field(2000, ge=100)
-    """How often the documents are drawn anew for the interval."""
+    """Samples of the documents for the interval."""
 
 
 class DifficultySettings(ImageEncoding):
     """Settings of the analysis of difficulty."""
 
     dimensions: int = Field(DIMENSIONS, ge=1)
-    """Principal components of each side's content."""
+    """Principal components of each side."""
 
     text: str | None = None
-    """Text backbone: a name or folder; by default the one that comes with the program."""
+    """Text backbone, a name or folder (default: ours)."""
 
     word_vectors: Path | None = None
-    """word2vec or GloVe file: sentences are then means of word vectors, as in the paper."""
+    """word2vec or GloVe file. Sentences are then means of word vectors, as in the paper."""
 
     word_dim: int = Field(300, ge=1)
     """Length of the vectors in that file."""
@@ -73,10 +74,10 @@ class RefinementSettings(Encoding):
     """Pictures in a pool."""
 
     strengths: tuple[float, ...] = ()
-    """A λ to try; may be given several times (default: those of the program)."""
+    """A λ to try (default: those of the program). May be repeated."""
 
     thresholds: tuple[float, ...] = ()
-    """A T to try; may be given several times."""
+    """A T to try. May be repeated."""
 
     draws: int = Field(10, ge=1)
     """How many pools are drawn."""
@@ -112,7 +113,7 @@ class VotesSettings(AnalysisSettings):
     """Settings of the sensitivity analysis of a study."""
 
     power: float = Field(0.95, gt=0, lt=1)
-    """Probability of detecting the smallest effect."""
+    """Probability of finding the smallest effect."""
 
     significance: float = Field(0.05, gt=0, lt=1)
-    """Probability of seeing an effect where there is none."""
+    """Probability of a false effect."""

@@ -73,7 +73,7 @@ def difficulty(
     **Examples**
 
     - `iconotext papers analyze difficulty ap.parquet corpus.jsonl`
-    - `iconotext papers analyze difficulty ap.parquet corpus.jsonl --word-vectors GoogleNews.bin.gz --json`
+    - `iconotext papers analyze difficulty ap.parquet c.jsonl --json`
     """
     with known_errors(download=download):
         from iconotext.evaluate import read_results
@@ -100,7 +100,9 @@ def bias(
     output: Annotated[
         Path | None,
         option(
-            "--output", "-o", help="SVG, PNG or PDF file for the histogram (default: distances.svg, with --json none)."
+            "--output",
+            "-o",
+            help="SVG, PNG or PDF file (default: distances.svg). The histogram; with --json there is none by default.",
         ),
     ] = None,
     download: Download = False,
@@ -116,7 +118,7 @@ def bias(
     **Examples**
 
     - `iconotext papers analyze bias corpus.jsonl --output distances.png`
-    - `iconotext papers analyze bias corpus.jsonl --split test --documents 500 --json | jq .ks`
+    - `iconotext papers analyze bias corpus.jsonl --split test --json | jq .ks`
     - `iconotext papers analyze bias dii/ --image regions.tsv`
     """
     with known_errors(download=download):
@@ -164,8 +166,7 @@ def top(
     relation: Annotated[
         list[str] | None,
         option(
-            help="Texts with this relation to their picture; may be given several times (default: every relation that "
-            "the corpus has labels of)."
+            help="Texts with this relation (default: each labelled one). It is one to their picture; may be repeated."
         ),
     ] = None,
     document: Annotated[list[str] | None, option(help="Show this text (its id) instead of random ones.")] = None,
@@ -181,7 +182,7 @@ def top(
     **Examples**
 
     - `iconotext papers analyze top models/cmcm models/cmca clue.jsonl`
-    - `iconotext papers analyze top models/cmcm models/cmca clue.jsonl --relation story --count 5 --output story.html`
+    - `iconotext papers analyze top models/cmcm clue.jsonl --relation story --count 5`
     """
     with known_errors(download=download):
         from iconotext.system.files import check_overwrite, write_text
@@ -218,7 +219,7 @@ def examples(
     split: WholeSplit = None,
     count: Annotated[int, typer.Option(min=1, max=100, help="Number of documents.")] = 4,
     document: Annotated[
-        list[str] | None, option(help="Show this document (its id) instead of representative ones.")
+        list[str] | None, option(help="Show the document of this id. It is shown instead of representative ones.")
     ] = None,
     force: Force = False,
     download: Download = False,
@@ -231,7 +232,7 @@ def examples(
 
     **Examples**
 
-    - `iconotext papers analyze examples default corpus.jsonl --split test --output examples.html`
+    - `iconotext papers analyze examples default corpus.jsonl --split test`
     - `iconotext papers analyze examples models/wiki wiki.jsonl --document Mauritius`
     """
     with known_errors(download=download):
@@ -303,7 +304,7 @@ def sampling(
 
     **Example**
 
-    - `iconotext papers analyze sampling reproduced/li2021/3/models/transformer reproduced/li2021/3/models/cross`
+    - `iconotext papers analyze sampling models/transformer models/cross`
     """
     with known_errors():
         from iconotext_papers.analyses.curves import read_sampling, sampling_grid, sampling_panel, write_curves
@@ -361,15 +362,14 @@ def refinement(
             more={"strengths": {"metavar": "λ"}, "thresholds": {"metavar": "T"}, "pool": {"metavar": "N"}},
         ),
     ],
-    split: Annotated[
-        Split | None, option(help="Part of the corpus (default: validation; all where there is none).")
-    ] = None,
+    split: Annotated[Split | None, option(help="Split to take (default: validation, else all).")] = None,
     output: Annotated[
         Path | None,
         option(
             "--output",
             "-o",
-            help="Folder for refinement.json and refinement.svg (default: refinement, with --json none). In the "
+            help="Folder of the results (default: refinement). refinement.json and refinement.svg; with "
+            "--json none. In the "
             "model's folder, `evaluate` finds the settings by itself.",
         ),
     ] = None,
@@ -385,8 +385,8 @@ def refinement(
 
     **Examples**
 
-    - `iconotext papers analyze refinement models/cmcm clue.jsonl --output models/cmcm`
-    - `iconotext papers analyze refinement models/cmcm clue.jsonl --pool 300 --strength 0.1 --strength 0.2 --json`
+    - `iconotext papers analyze refinement models/cmcm clue.jsonl -o models/cmcm`
+    - `iconotext papers analyze refinement models/cmcm clue.jsonl --strength 0.1`
     """
     with known_errors(download=download):
         from iconotext.cli.evaluate import default_part, encoded_pairs
@@ -436,7 +436,7 @@ def spread(
     output: Annotated[Path, typer.Option("--output", "-o", help="HTML file to write.")] = Path("spread.html"),
     split: WholeSplit = None,
     count: Annotated[int, typer.Option(min=1, max=100, help="Number of documents of each level.")] = 1,
-    k: Annotated[int, typer.Option("-k", min=1, max=20, help="Class names for a picture in object detection.")] = 10,
+    k: Annotated[int, typer.Option("-k", min=1, max=20, help="Class names of a picture, in detection.")] = 10,
     force: Force = False,
     download: Download = False,
 ) -> None:
@@ -447,7 +447,7 @@ def spread(
 
     **Example**
 
-    - `iconotext papers analyze spread models/wiki wiki.jsonl --split train --word-vectors GoogleNews.bin.gz`
+    - `iconotext papers analyze spread models/wiki wiki.jsonl --split train`
     """
     with known_errors(download=download):
         from iconotext.corpus.store import read_corpus

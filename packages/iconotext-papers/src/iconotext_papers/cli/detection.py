@@ -32,7 +32,7 @@ class DetectionSettings(AnalysisSettings):
     """Length of the vectors in that file."""
 
     resamplings: int = Field(2000, ge=100)
-    """How often the documents are drawn anew for an interval."""
+    """Samples of the documents for an interval."""
 
     seed: int = Field(0, ge=0)
     """Seed of the intervals."""
@@ -60,7 +60,7 @@ def detection(
 
     **Example**
 
-    - `iconotext papers analyze detection corpus.jsonl --split test --word-vectors GoogleNews.bin.gz`
+    - `iconotext papers analyze detection c.jsonl --word-vectors GoogleNews.bin.gz`
     """
     with known_errors(download=download):
         from iconotext.evaluate import Results, write_results

@@ -36,7 +36,9 @@ def reproduce(
         str,
         argument(
             metavar="TABLE",
-            help=" ".join(f"{table.name}: {table.summary}" for table in TABLES.values()),
+            help=" ".join(
+                ["A table or figure of a paper.", *(f"{row.name}: {row.summary}" for row in TABLES.values())]
+            ),
             callback=_check_table,
         ),
     ],
@@ -46,45 +48,52 @@ def reproduce(
             "--corpus",
             "-c",
             metavar="[NAME=]FILE",
-            help="With gold links in its test split; for Alikhani 2021 text-image pairs with relations. Of tables of "
-            "links several, each with the name of the data set that it stands for (MSCOCO=a.jsonl, DII=b.jsonl).",
+            help="The corpus, with gold links in its test split. For Alikhani 2021, text-image pairs with "
+            "relations. Of tables of links several, each with the name of the data set that it stands "
+            "for (MSCOCO=a.jsonl, DII=b.jsonl).",
         ),
     ],
     output: Annotated[
-        Path | None, option("--output", "-o", help="Folder for models, results and tables (default: reproduced/TABLE).")
+        Path | None,
+        option(
+            "--output",
+            "-o",
+            help="Folder of the results (default: reproduced/TABLE). It also has the models and tables.",
+        ),
     ] = None,
     set_: Annotated[
         list[str] | None,
         option(
             "--set",
             metavar="[ROW:]KEY=VALUE",
-            help="Another value for a key of all rows' recipes, such as dim=256, or of a row's (transformer:dim=256); "
-            "may be given several times.",
+            help="Another value for a key of the recipes. Of all rows, such as dim=256, or of one "
+            "(transformer:dim=256); may be repeated.",
         ),
     ] = None,
     seeds: Annotated[
-        int, typer.Option(min=1, max=100, help="How often to train each row; means and differences are shown.")
+        int, typer.Option(min=1, max=100, help="How often to train each row. Means and differences are shown.")
     ] = 1,
     from_: Annotated[
-        Path | None, option("--from", help="For li2021/4: corpus whose gold links a model learns to transfer.")
+        Path | None, option("--from", help="Corpus to transfer from, for li2021/4. A model learns its gold links.")
     ] = None,
-    jobs: Annotated[
-        int | None, option(min=1, help="Models trained at a time (default: half as many as cores).")
-    ] = None,
+    jobs: Annotated[int | None, option(min=1, help="Models trained at a time (default: half the cores).")] = None,
     only: Annotated[
         list[str] | None,
-        option(metavar="ROW", help="Only this row: nostruct, transformer, ...; may be given several times."),
+        option(metavar="ROW", help="Only this row: nostruct, transformer, and so on. May be repeated."),
     ] = None,
     dataset: Annotated[
         str | None,
-        option(help="Data set of the paper whose figures stand beside ours: MSCOCO, Story-DII, ... (default: all)."),
+        option(help="Data set whose figures are shown (default: all). MSCOCO, Story-DII, and so on, of the paper."),
     ] = None,
     download: Download = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print results.json instead of the table.")] = False,
 ) -> None:
     """Train and evaluate every row of a results table of Hessel 2019, Li 2021 or Alikhani 2021.
 
-    The published figures stand beside ours.
+    The published figures stand beside ours. Tables are 2, 3, S1, S2, S3, S4 and fine-tuning (Hessel 2019);
+    li2021/2, li2021/3, li2021/4, li2021/5, li2021/bias; alikhani2021/4, alikhani2021/5, alikhani2021/7, alikhani2021/8,
+    alikhani2021/fig5, alikhani2021/fig8, alikhani2021/search.
+
     Models are trained in processes of their own. The same command goes on where it was stopped, and does nothing twice.
     The folder gets `table.md`, `table.html`, `curves.svg`, `results.json`, and for each row the scores of every test
     document (`results/ROW.parquet`, which `iconotext papers analyze` reads) and the model (`models/ROW`).
@@ -95,14 +104,11 @@ def reproduce(
 
     **Examples**
 
-    - `iconotext papers reproduce 2 --corpus mscoco/ --dataset MSCOCO --set text.word_vectors=GoogleNews.bin.gz --set
-      features.image=features.npy`
+    - `iconotext papers reproduce 2 -c mscoco/ --set features.image=features.npy`
     - `iconotext papers reproduce 3 --corpus rqa/ --dataset RQA --jobs 4`
-    - `iconotext papers reproduce 2 --corpus MSCOCO=mscoco/ --corpus DII=dii/ --corpus SIS=sis/ --corpus Stress=stress/`
-    - `iconotext papers reproduce S1 --corpus captions.jsonl --only assignment --only assignment-hard`
-    - `iconotext papers reproduce li2021/3 --corpus dii.jsonl --seeds 3 --set features.image=regions.tsv`
+    - `iconotext papers reproduce 2 -c MSCOCO=mscoco/ -c DII=dii/ -c SIS=sis/`
+    - `iconotext papers reproduce S1 -c c.jsonl --only assignment`
     - `iconotext papers reproduce li2021/4 --corpus dii.jsonl --from mscoco.jsonl`
-    - `iconotext papers reproduce li2021/5 --corpus dii.jsonl --seeds 3 --output labels/`
     - `iconotext papers reproduce li2021/bias --corpus dii.jsonl`
     - `iconotext papers reproduce alikhani2021/5 --corpus clue.jsonl --seeds 3`
     """

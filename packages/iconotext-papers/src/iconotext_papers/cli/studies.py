@@ -25,7 +25,7 @@ OWN = "own"
 """Stands for a relation: for each model the relations that it predicts."""
 
 Corpus = Annotated[Path, argument(help="Corpus file of texts and their pictures.")]
-PartOfCorpus = Annotated[Split | None, option(help="Part of the corpus (default: test; all where there is none).")]
+PartOfCorpus = Annotated[Split | None, option(help="Split to take (default: test, else all).")]
 
 
 @settings_options
@@ -34,7 +34,7 @@ def write(
         list[str],
         argument(
             metavar="MODEL... OTHER",
-            help="The models that are asked about, as for `evaluate --pool`, and last the one they are compared with.",
+            help="The models, and last what they are compared with. As for `evaluate --pool`.",
         ),
     ],
     corpus: Corpus,
@@ -44,7 +44,7 @@ def write(
     relation: Annotated[
         list[str] | None,
         option(
-            help="Only texts with this relation to their picture; may be given several times. `own`: for each model "
+            help="Only texts with this relation to their picture. May be repeated. `own`: for each model "
             "those that it predicts."
         ),
     ] = None,
@@ -61,9 +61,8 @@ def write(
 
     **Examples**
 
-    - `iconotext papers study write models/cmcm models/cmca clue.jsonl --relation story --count 100`
-    - `iconotext papers study write models/cmcm-visible models/cmcm-story models/cmca clue.jsonl --relation own
-      --count 100`
+    - `iconotext papers study write models/cmcm models/cmca c.jsonl --relation story`
+    - `iconotext papers study write models/cmcm models/cmca c.jsonl --relation own`
     """
     with known_errors(download=download):
         from iconotext_papers.analyses.top_images import chosen_queries
@@ -115,7 +114,7 @@ def count_votes(
     **Examples**
 
     - `iconotext papers study count study.key.json answers-*.json`
-    - `iconotext papers study count study.html answers-ann.json answers-ben.json --csv votes.csv --json`
+    - `iconotext papers study count study.html answers-*.json --csv votes.csv`
     """
     with known_errors():
         from iconotext_papers.studies.results import export_votes, study_grids, study_results

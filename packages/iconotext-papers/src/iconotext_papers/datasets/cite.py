@@ -45,16 +45,15 @@ class Settings(LabelledSettings):
     **Examples**
 
     - `iconotext papers build cite --source data.csv --output cite.jsonl`
-    - `iconotext papers build cite --source data.csv --images recipeqa/images -o cite.jsonl --only-found`
-    - `iconotext papers build cite --source data.csv --source more.csv -o citepp.parquet --group`
+    - `iconotext papers build cite -s data.csv --images images/ -o c.jsonl`
+    - `iconotext papers build cite -s data.csv -s more.csv -o citepp.parquet --group`
     """
 
     source: tuple[Path, ...]
-    """data.csv as published with CITE; may be given several times, for other tables with its columns, such as that of
-    CITE++."""
+    """data.csv as published with CITE. May be repeated, for other tables with its columns, such as that of CITE++."""
 
     images: Path | None = None
-    """Folder with the pictures of RecipeQA, also in folders inside it."""
+    """Folder of the pictures of RecipeQA. They may lie in folders inside it."""
 
 
 def documents(build: Build, settings: Settings) -> Iterator[Values]:

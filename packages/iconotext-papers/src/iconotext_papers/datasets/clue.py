@@ -44,16 +44,15 @@ class Settings(FetchSettings, LabelledSettings):
 
     **Examples**
 
-    - `iconotext papers build clue --source data-both-04-08-cleaned.tsv --output clue.jsonl`
-    - `iconotext papers build clue --source data-both-04-08-cleaned.tsv -o clue.jsonl --images clue/ --fetch`
+    - `iconotext papers build clue -s data-both-04-08-cleaned.tsv -o clue.jsonl`
+    - `iconotext papers build clue -s data.tsv -o clue.jsonl --images clue/ --fetch`
     """
 
     source: tuple[Path, ...]
-    """data-both-04-08-cleaned.tsv as published with Clue; may be given several times, for other tables with its
-    columns."""
+    """data-both-04-08-cleaned.tsv as published with Clue. May be repeated, for other tables with its columns."""
 
     images: Path | None = None
-    """Folder with the pictures, named by SHA-256, SHA-1 or MD5 of their addresses or as they are there."""
+    """Folder of the pictures. Named by SHA-256, SHA-1 or MD5 of their addresses, or as they are there."""
 
 
 def documents(build: Build, settings: Settings) -> Iterator[Values]:

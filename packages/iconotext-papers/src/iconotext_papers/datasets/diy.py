@@ -248,7 +248,7 @@ class Settings(FetchSettings, DataSetSettings):
     **Examples**
 
     - `iconotext papers build diy --source reddit/ --output diy.jsonl`
-    - `iconotext papers build diy -s reddit/ -o diy.jsonl --images pictures/ --fetch --min-score 10`
+    - `iconotext papers build diy -s reddit/ -o diy.jsonl --images pictures/ --fetch`
     """
 
     subreddit: str = Field("DIY", pattern=r"^\w+$")
@@ -264,19 +264,19 @@ class Settings(FetchSettings, DataSetSettings):
     """Lowest score of a post."""
 
     distance: int = Field(3, ge=0, le=15)
-    """Two pictures look the same if their perceptual hashes differ in at most so many of 64 bits."""
+    """Bits in which copies of a picture may differ. Of the 64 bits of their perceptual hashes."""
 
     min_captions: int = Field(2, ge=1)
-    """Number of captions of at least --min-tokens that a document must have."""
+    """Fewest captions of --min-tokens or more."""
 
     min_tokens: int = Field(5, ge=1)
-    """Tokens (parts between white space) of such a caption."""
+    """Tokens of such a caption. Parts between white space."""
 
     min_images: int = Field(2, ge=1)
     """Least number of valid images of a document."""
 
     max_images: int = Field(40, ge=1)
-    """Largest number of valid images of a document."""
+    """Most valid images of a document."""
 
     max_captions: int = Field(40, ge=1)
     """Largest number of captions of a document."""

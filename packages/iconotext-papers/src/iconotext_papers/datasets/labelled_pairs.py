@@ -256,10 +256,10 @@ class LabelledSettings(BuilderSettings):
     """Leave out pairs whose image is not there."""
 
     once: bool = False
-    """Use a pair that was annotated several times once, as its first row has it."""
+    """Use a pair with several annotations once. That is, as its first row has it."""
 
     group: bool = False
-    """Put pairs that share an image or a text into the same split."""
+    """Keep pairs with the same image or text together. They go into the same split."""
 
     seed: int = 0
     """Seed of the random choices."""

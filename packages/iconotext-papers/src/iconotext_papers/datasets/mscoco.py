@@ -50,7 +50,7 @@ class Settings(DocumentShape, DataSetSettings):
     **Examples**
 
     - `iconotext papers build mscoco --source coco/ --output mscoco.jsonl`
-    - `iconotext papers build mscoco --source coco/annotations --images coco/images -o m.parquet --no-verify`
+    - `iconotext papers build mscoco -s annotations/ --images images/ -o m.parquet`
     - `iconotext papers build mscoco --source coco/ -o all.parquet --photographs all`
     """
 
@@ -59,7 +59,7 @@ class Settings(DocumentShape, DataSetSettings):
     since they give the paper's number of documents, else all that are found."""
 
     verify: bool = True
-    """Check that each image can be read to its end; else it only has to be there."""
+    """Decode each image. Else it only has to be there."""
 
     seed: int = 0
     """Seed of the random choices."""

@@ -38,8 +38,8 @@ class Settings(DataSetSettings):
 
     **Examples**
 
-    - `iconotext papers build multi-retrieval --source mscoco/ --output corpora/mscoco/c.jsonl --compare MSCOCO`
-    - `iconotext papers build multi-retrieval -s diy/ -o corpora/diy/c.parquet --images diy/images --only-found`
+    - `iconotext papers build multi-retrieval -s mscoco/ -o c.jsonl --compare MSCOCO`
+    - `iconotext papers build multi-retrieval -s diy/ -o c.jsonl --images diy/images`
     """
 
     source: Path
@@ -49,10 +49,10 @@ class Settings(DataSetSettings):
     """Leave out images whose file is not there."""
 
     compare: Literal["MSCOCO", "Story-DII", "Story-SIS", "DII-Stress", "DIY", "RQA", "WIKI"] | None = None
-    """Show the sizes that the paper gives for this data set."""
+    """Show the published sizes of this data set."""
 
     features: bool = True
-    """Copy the features beside the corpus, if they lie beside the source."""
+    """Copy the features beside the source. They then lie beside the corpus."""
 
 
 def documents(build: Build, settings: Settings) -> Iterator[Values]:

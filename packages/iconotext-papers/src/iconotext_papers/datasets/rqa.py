@@ -65,13 +65,13 @@ class Settings(DataSetSettings):
     """
 
     validation: float = Field(946 / 7448, ge=0, lt=1)
-    """Share of the training recipes that is reserved for validation."""
+    """Share of training for validation."""
 
     pictures: Literal["files", "names"] = "files"
-    """Whether images are files, or only the names that RecipeQA gives them, as recipeqa:NAME."""
+    """What images are. Files, or only the names that RecipeQA gives them, as recipeqa:NAME."""
 
     verify: bool = True
-    """Decode each picture; else it only has to be there."""
+    """Decode each picture. Else it only has to be there."""
 
     seed: int = 0
     """Seed of the random choices."""

@@ -54,7 +54,7 @@ class StorySettings(DataSetSettings):
     in Figure 2 of the paper. original_text: as it was typed."""
 
     verify: bool = True
-    """Decode each photograph; else it only has to be there."""
+    """Decode each photograph. Else it only has to be there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,7 +354,7 @@ class StressSettings(StorySettings):
     """
 
     distractors: int = Field(45, ge=0)
-    """Number of captions of other photographs that a document gets."""
+    """Captions of other photographs."""
 
     seed: int = 0
     """Seed of the random choices."""

@@ -196,11 +196,11 @@ class Settings(DataSetSettings):
     **Examples**
 
     - `iconotext papers build wiki --source imageclef/ --output wiki.jsonl`
-    - `iconotext papers build wiki -s imageclef/ -o wiki.parquet --images /data/images --max-sentences 50`
+    - `iconotext papers build wiki -s imageclef/ -o w.parquet --max-sentences 50`
     """
 
     max_sentences: int = Field(100, ge=1)
-    """Number of sentences from the beginning that a document gets at most."""
+    """Most sentences of a document. They are those of its beginning."""
 
     min_sentences: int = Field(10, ge=1)
     """Least number of sentences of a document."""
