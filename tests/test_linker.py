@@ -242,15 +242,6 @@ def test_the_word_for_what_is_shown_carries_the_link(explained):
 
 
 @pytest.mark.slow
-def test_words_and_regions_of_an_explanation(explained):
-    for text, link in zip(CAPTIONS.values(), explained.links, strict=True):
-        words = [text[begin:end] for begin, end, _ in link.explanation.words]
-        assert words == text.replace(".", "").split()
-        assert len(link.explanation.regions) == 36
-        assert link.explanation.regions[0][:4] == pytest.approx((0, 0, 1 / 6, 1 / 6))
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("model", ["default", "no-training"])
 def test_explanations_explain_the_matrix_of_the_links(model, captioned):
     linker = Linker.load(model, LinkSettings(cache=False, evidence=("picture",), min_confidence=0))
@@ -266,18 +257,6 @@ def test_the_rest_of_the_document_stays_as_it_is(photographer, captioned, explai
     for one, two in zip(photographer.explain(some).links, explained.links[3:5], strict=True):
         for side in ("words", "regions"):
             np.testing.assert_allclose(getattr(one.explanation, side), getattr(two.explanation, side), atol=1e-5)
-
-
-@pytest.mark.slow
-def test_linking_explains_where_that_is_set_and_keeps_all_else(photos):
-    plain = Linker.load(settings=LinkSettings(cache=False, k=1))
-    explaining = Linker.load(settings=LinkSettings(cache=False, k=1, explain=True))
-    linked, explained = plain.link(bare(photos)), explaining.link(bare(photos))
-    assert all(link.explanation is None for link in linked.links)
-    assert all(link.explanation is not None for link in explained.links)
-    assert tuple(replace(link, explanation=None) for link in explained.links) == linked.links
-    np.testing.assert_array_equal(explained.similarity, linked.similarity)
-    assert explaining.link(Document("empty", (), ())).links == ()
 
 
 @pytest.mark.slow

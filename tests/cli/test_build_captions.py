@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from pathlib import Path
 
 import pytest
 
 from iconotext import read_corpus
 from tests.support import program
-from tests.support.captions import write_album, write_lines
+from tests.support.captions import write_album
 
 run = partial(program.run, "corpus")
 
@@ -75,21 +74,6 @@ def test_build_says_what_it_cannot_do(tmp_path, album, options, message):
     result = build(album, tmp_path / "c.jsonl", *options, status=None)
     assert message in result.stderr
     assert not (tmp_path / "c.jsonl").exists()
-
-
-def test_photographs_for_validation_may_be_the_test(tmp_path, album):
-    lines = [json.loads(line) for line in album.read_text().splitlines()]
-    for i, line in enumerate(lines):
-        line["split"] = "validation" if i < 20 else "train"
-    write_lines(album, *lines)
-    few = ["--pairs", "1", "--distractor-images", "1", "--distractor-captions", "1"]
-    build(album, tmp_path / "c.jsonl", *few, "--test-on-validation", "--validation", "0.2")
-    documents = list(read_corpus(tmp_path / "c.jsonl"))
-    splits = [document.split for document in documents]
-    assert [splits.count(name) for name in ("train", "validation", "test")] == [24, 2, 10]  # 8 of them in 3 versions
-    own = {Path(line["image"]).name for line in lines[:20]}
-    for document in documents:
-        assert ({Path(image.source).name for image in document.images} <= own) == (document.split == "test")
 
 
 def test_pictures_that_are_elsewhere(tmp_path, album):

@@ -7,7 +7,6 @@ import pytest
 
 from iconotext import read_corpus
 from tests.support import program
-from tests.support.epub import book
 
 run = partial(program.run, "corpus", "build", "folder")
 
@@ -54,23 +53,6 @@ def test_a_site_becomes_a_corpus(tmp_path, picture):
     assert {document.links for document in found.values()} == {None}
     again = run(*command, status=1)
     assert "the option force" in again.stderr
-
-
-def test_pictures_inside_documents(tmp_path):
-    (tmp_path / "a.epub").write_bytes(book())
-    result = run("--source", tmp_path / "a.epub", "-o", tmp_path / "c.jsonl", "--language", "de")
-    said = f"{tmp_path}/c_images has 1 pictures that came inside documents, or from the web: keep it beside the corpus"
-    assert f"note: {said}" in result.stderr
-    (document,) = read_corpus(tmp_path / "c.jsonl")
-    assert (document.language, document.images[0].problem) == ("de", None)
-
-
-def test_links_on_request(tmp_path, picture):
-    picture("a.png")
-    (tmp_path / "a.md").write_text("1. Cut the wood.\n2. Sand it.\n\n   ![](a.png)\n")
-    run("--source", tmp_path / "a.md", "-o", tmp_path / "c.jsonl", "--links", "step", "--validation", 0)
-    (document,) = read_corpus(tmp_path / "c.jsonl")
-    assert [document.sentences[s].text for s, _ in document.links] == ["Sand it."]
 
 
 @pytest.mark.parametrize(

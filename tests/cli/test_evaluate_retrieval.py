@@ -110,7 +110,3 @@ def test_without_any_pair_it_says_why(tmp_path):
     assert "'a' is left out, because the gold links are unknown" in run(
         "evaluate", "no-training", path, "--pool", 5, status=1
     )
-
-
-def test_the_help_has_an_example():
-    assert "--pool 500 --refine 0.12,0.1" in run("evaluate", "--help")

@@ -132,15 +132,6 @@ def test_several_documents(article, tmp_path):
 
 
 @pytest.mark.slow
-def test_one_bad_document_does_not_stop_the_others(article, tmp_path):
-    (tmp_path / "broken.pdf").write_bytes(b"%PDF-1.7 not really")
-    objects = [json.loads(line) for line in run("link", tmp_path, "--to", "jsonl").splitlines()]
-    assert [("error" in o, o["id"]) for o in objects] == [(False, "article"), (True, "broken")]
-    run("link", tmp_path, "--output", tmp_path / "pages")
-    assert (tmp_path / "pages" / "article.html").is_file()
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("to", ["html", "jsonl", "markdown"])
 def test_the_status_says_whether_what_was_asked_for_is_there(tmp_path, monkeypatch, to):
     monkeypatch.chdir(tmp_path)
@@ -213,16 +204,6 @@ def test_files_that_are_not_read_are_counted(article, tmp_path):
     assert f"iconotext: {article}: unchanged" in verbose
     assert "2 iconotext pages" in verbose
     assert program.run(*command, "--quiet").output == ""
-
-
-@pytest.mark.slow
-def test_bad_pictures_do_not_stop_a_document(article, tmp_path):
-    (tmp_path / "one.png").write_bytes((tmp_path / "one.png").read_bytes()[:2000])
-    (tmp_path / "two.png").unlink()
-    (linked,) = json.loads(run("link", article, "--to", "json"))
-    assert [bool(image["problem"]) for image in linked["images"]] == [True, True]
-    assert linked["links"] == []
-    assert [row == [0, 0] for row in linked["similarity"]] == [True] * len(linked["sentences"])
 
 
 @pytest.mark.parametrize(

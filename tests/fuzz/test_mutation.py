@@ -1,4 +1,4 @@
-"""A few mutants of every format; ``python -m tests.fuzz.run``, which ``scripts/test`` runs too, reads many more of them."""
+"""A few mutants of every format; ``python -m tests.fuzz.run``, which ``scripts/test --all`` runs too, reads many more of them."""
 
 from __future__ import annotations
 

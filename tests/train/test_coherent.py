@@ -131,22 +131,6 @@ def test_a_trained_model_finds_pictures_and_tells_relations(corpus, trained, tmp
         assert average_precision(own[:, column], labels[:, column] == 1) > 0.8
 
 
-@pytest.mark.training
-def test_the_relations_of_a_pair_are_those_of_the_layer_on_both_vectors(trained):
-    stored = load_model(trained)
-    rng = np.random.default_rng(0)
-    texts, pictures = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in rng.normal(size=(2, 3, 16)))
-    found = Coherence(tuple(stored.relations), stored.model.coherence).probabilities(
-        texts.astype(np.float32), pictures.astype(np.float32)
-    )
-    assert stored.model.coherence is not None
-    with torch.no_grad():
-        for i in range(3):
-            for j in range(3):
-                pair = torch.tensor(np.concatenate([texts[i], pictures[j]]), dtype=torch.float32)
-                assert found[i, j] == pytest.approx(stored.model.coherence(pair).sigmoid().numpy(), abs=1e-5)
-
-
 def test_base_and_cmca_tell_no_relations(corpus, tmp_path):
     train(recipe("base", "training.epochs=1"), [corpus], tmp_path / "base")
     stored = load_model(tmp_path / "base")

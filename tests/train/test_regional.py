@@ -27,12 +27,9 @@ from tests.support.detected_regions import write_tsv
 from tests.support.training import (
     DIM,
     THINGS,
-    Stop,
-    StopAt,
     edited,
     metrics_of,
     regional_recipe,
-    weights_of,
     write_regional,
 )
 
@@ -252,22 +249,6 @@ def test_each_corpus_may_have_its_regions_beside_it(tmp_path):
         prepare(recipe, corpora, tmp_path / "prepared")
     (tmp_path / "a" / "regions.concepts.txt").write_bytes((tmp_path / "b" / "regions.concepts.txt").read_bytes())
     assert prepare(recipe, corpora, tmp_path / "prepared").meta["key"] != before
-
-
-@pytest.mark.training
-def test_an_interrupted_run_ends_with_the_same_weights(trained, tmp_path):
-    recipe = regional_recipe(
-        trained,
-        training={"epochs": 2, "max_regions": 2},
-        objective={"intra_document": 1.0, "sub_document": 1.0},
-        text={"dropout": 0.3},
-    )
-    corpora = [trained / "corpus.jsonl"]
-    train(recipe, corpora, tmp_path / "whole")
-    with pytest.raises(Stop):
-        train(recipe, corpora, tmp_path / "stopped", watcher=StopAt(2, 5))
-    train(recipe, corpora, tmp_path / "stopped")
-    assert weights_of(tmp_path / "whole") == weights_of(tmp_path / "stopped")
 
 
 def test_labelled_pairs_train_and_say_so(trained, tmp_path):

@@ -111,17 +111,6 @@ def test_spread_needs_no_gold_links_and_shows_object_detection_beside_the_model(
     assert "exists" in run("papers", "analyze", "spread", "random", unknown, "--output", page, status=1)
 
 
-def test_examples_of_equal_documents_are_the_representative_ones(corpus, tmp_path):
-    run("papers", "analyze", "examples", "random", corpus, "--output", tmp_path / "p.html", "--count", "1")
-    auc = float(re.search(r"· AUC ([\d.]+) %", (tmp_path / "p.html").read_text())[1])
-    mean = float(re.search(r"mean AUC ([\d.]+) %", (tmp_path / "p.html").read_text())[1])
-    run("evaluate", "random", corpus, "--results", tmp_path / "r.parquet")
-    import pyarrow.parquet as pq
-
-    aucs = [a for a in pq.read_table(tmp_path / "r.parquet")["auc"].to_pylist() if a is not None]
-    assert abs(auc - mean) == pytest.approx(min(abs(100 * a - mean) for a in aucs), abs=0.11)
-
-
 def test_curves(tmp_path):
     (tmp_path / "m").mkdir()
     (tmp_path / "m" / "log.csv").write_text(
@@ -135,13 +124,6 @@ def test_curves(tmp_path):
         "papers", "analyze", "curves", tmp_path / "m", "--output", tmp_path / "c.txt", status=1
     )
     assert "cannot be read" in run("papers", "analyze", "curves", tmp_path / "gone", "-o", tmp_path / "d.svg", status=1)
-
-
-def test_every_analysis_has_its_help():
-    for name in ("correlation", "difficulty", "examples", "curves"):
-        assert name in run("papers", "analyze", "--help")
-        assert "Example" in run("papers", "analyze", name, "--help")
-    run("papers", "analyze", status=2)
 
 
 @pytest.mark.slow
@@ -184,12 +166,3 @@ def test_bias(tmp_path, picture):
     assert "no document has gold links" in run(*arguments, "--json", status=1)
     path.write_text(json.dumps(rows[0]))
     assert "needs two or more" in run(*arguments, "--json", status=1)
-
-
-def test_bias_from_a_table_of_features(tmp_path):
-    from tests.support.training import write_synthetic
-
-    path = write_synthetic(tmp_path, 30)
-    found = json.loads(run("papers", "analyze", "bias", path, "--json", "--image", tmp_path / "features.npy"))
-    assert (found["documents"], found["golds"], found["evaluation"]["count"]) == (30, 90, 180)
-    assert "no.npy: not found" in run("papers", "analyze", "bias", path, "--json", "--image", "no.npy", status=1)

@@ -18,12 +18,3 @@ def test_build_mscoco(tmp_path):
     run("corpus", "check", tmp_path / "c.parquet")
     result = run(*command, "--force", "--photographs", "some", status=2)
     assert "--photographs" in result.stderr
-
-
-def test_mscoco_without_its_folder(tmp_path):
-    source = coco(tmp_path / "coco", 30)
-    command = ["papers", "build", "mscoco", "-o", tmp_path / "c.parquet", "--workers", 1, "--source"]
-    file = next((source / "annotations").iterdir())
-    assert f"{file}: a file; name the folder that has annotations/" in run(*command, file, status=1).stderr
-    result = run(*command, source / "annotations", status=1)
-    assert f"annotations: none of 30 images is there: give --source {source} or --images" in result.stderr

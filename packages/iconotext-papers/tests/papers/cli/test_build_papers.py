@@ -100,14 +100,6 @@ def test_each_writes_a_corpus_and_a_report_beside_the_published_sizes(working_fo
     run(*command, "--force")
 
 
-def test_a_report_says_how_far_a_count_fits_the_published_one(working_folder):
-    reddit(working_folder / "source")
-    run("diy", "-s", "source", "-o", "c.jsonl", "--workers", 1)
-    assert json.loads((working_folder / "c.report.json").read_text())["counts"][0] == {
-        "what": "posts to r/DIY", "found": 4, "published": 241000, "rounded_to": 1000, "fits": False,
-    }  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("name", "options", "status", "message"),
     [

@@ -39,21 +39,6 @@ def test_cite_with_a_folder_of_pictures(tmp_path, picture):
     run("corpus", "check", output)
 
 
-def test_the_same_command_writes_the_same_bytes_and_nothing_is_replaced(tmp_path):
-    source = cite(tmp_path, *(cite_row(i, text=f"Step {i}.") for i in range(30)))
-    arguments = ["papers", "build", "cite", "--source", source]
-    for name in ("a", "b"):
-        run(*arguments, "-o", tmp_path / f"{name}.jsonl")
-    assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
-    assert (tmp_path / "a.report.json").read_bytes() == (tmp_path / "b.report.json").read_bytes()
-    again = run(*arguments, "-o", tmp_path / "a.jsonl", "--seed", 5, status=1)
-    assert "option force" in again.stderr
-    (tmp_path / "a.jsonl").unlink()
-    assert "a.report.json exists" in run(*arguments, "-o", tmp_path / "a.jsonl", status=1).stderr
-    run(*arguments, "-o", tmp_path / "a.jsonl", "--seed", 5, "--force")
-    assert (tmp_path / "a.jsonl").read_bytes() != (tmp_path / "b.jsonl").read_bytes()
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -69,14 +54,6 @@ def test_what_is_refused(tmp_path, monkeypatch, arguments, message):
     assert message in result.stderr
     assert "Traceback" not in result.output
     assert [path.name for path in tmp_path.iterdir()] == ["cite.csv"]
-
-
-def test_another_file_is_told_what_was_expected_and_where_it_is(tmp_path):
-    source = tmp_path / "other.csv"
-    source.write_text("a,b\n1,2\n")
-    result = run("papers", "build", "clue", "--source", source, "-o", tmp_path / "c.jsonl", status=1)
-    assert "does not name the columns caption, url, visible" in result.stderr
-    assert "github.com/malihealikhani/Cross-modal_Coherence_Modeling" in result.stderr
 
 
 def test_clue_fetches_its_pictures_and_goes_on(tmp_path, monkeypatch):

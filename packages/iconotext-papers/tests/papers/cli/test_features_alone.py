@@ -46,13 +46,6 @@ def test_what_looks_at_pictures_names_what_does_not(folder):
         assert "trained on the features" in said.splitlines()[-1]
 
 
-def test_difficulty(folder):
-    found = json.loads(run("papers", "analyze", "difficulty", folder / "model.parquet", folder / "data/corpus.jsonl", "--json",
-                           "--dimensions", "2"))  # fmt: skip
-    assert found["documents"] == 12
-    assert found["image_spread"]["features"] == 1
-
-
 def test_spread(folder):
     """The features beside the corpus say how far pictures lie apart; there is nothing to detect objects in."""
     page, corpus = folder / "spread.html", folder / "data/corpus.jsonl"

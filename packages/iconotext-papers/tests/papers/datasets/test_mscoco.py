@@ -107,15 +107,6 @@ def test_every_document_keeps_the_rule(tmp_path_factory, count, pairs, fake, dis
     assert Counter(document.split for document in documents) == {k: v for k, v in wanted_counts.items() if v}
 
 
-@pytest.mark.slow
-def test_the_same_file_from_any_number_of_workers_and_another_from_another_seed(tmp_path):
-    source = coco(tmp_path / "coco", 400)
-    for name, seed, workers in (("a", 0, 1), ("b", 0, 2), ("c", 1, 1)):
-        built(tmp_path / f"{name}.jsonl", source, seed=seed, workers=workers)
-    texts = [(tmp_path / f"{name}.jsonl").read_bytes() for name in "abc"]
-    assert texts[0] == texts[1] != texts[2]
-
-
 def test_both_editions_count_once(tmp_path):
     """2014 has 1–80 and 81–120 as train and val, 2017 has 1–115 and 116–120: the same photographs and captions."""
     both, one = tmp_path / "both", tmp_path / "one"

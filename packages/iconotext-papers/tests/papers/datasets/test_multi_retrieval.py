@@ -108,16 +108,3 @@ def test_the_command_compares_with_the_paper(source, tmp_path):
     arguments = ["-s", source, "-o", tmp_path / "out/c.jsonl", "--compare", "mscoco"]
     result = program.run(*COMMAND, *arguments)
     assert "25,000" in result.output
-
-
-def test_the_command_refuses_before_any_work(source, tmp_path):
-    other = tmp_path / "out"
-    other.mkdir()
-    np.save(other / "features.npy", np.zeros((1, 1)))
-    arguments = ["-s", str(source), "-o", str(other / "c.jsonl")]
-    result = program.run(*COMMAND, *arguments, status=1)
-    assert "features.npy exists already" in result.stderr
-    assert [path.name for path in other.iterdir()] == ["features.npy"]
-    for more in ("--force", "--force"):
-        program.run(*COMMAND, *arguments, more)
-    assert check_corpus(other / "c.jsonl").problems == ()

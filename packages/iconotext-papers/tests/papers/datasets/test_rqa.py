@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iconotext.corpus.builders.report import dropped_path, report_path
 from iconotext.corpus.split import Shares, share_out
 from iconotext.errors import CorpusError
 from iconotext_papers.datasets.rqa import Settings, documents
@@ -314,12 +312,3 @@ def big(folder):
     pictures(folder / "images", *names_in(*training, *validation))
     (folder / "images/t3_0_0.jpg").write_bytes(b"")
     return folder
-
-
-@pytest.mark.slow
-def test_other_numbers_of_workers_write_the_same_bytes(tmp_path):
-    source = big(tmp_path / "recipeqa")
-    for workers in (1, 2):
-        build(source, tmp_path / f"{workers}.jsonl", validation=HELD_OUT, workers=workers)
-    for way in (Path, report_path, dropped_path):
-        assert way(tmp_path / "1.jsonl").read_bytes() == way(tmp_path / "2.jsonl").read_bytes()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +9,7 @@ from PIL import Image as Pillow
 
 from iconotext.errors import CorpusError
 from iconotext_papers.datasets import wiki
-from papers.support.builds import rows_of_build, same_for_workers, stopped_without
+from papers.support.builds import rows_of_build
 
 HEAD = '<?xml version="1.0" encoding="UTF-8" ?>\n'
 
@@ -177,20 +175,6 @@ def test_shares_of_the_published_sizes(tree):
     assert (splits.count("train"), splits.count("validation"), splits.count("test")) == (28, 2, 2)
     assert [row["id"] for row in rows] == [f"{number // 7}/{number}" for number in range(32)]
     assert [row["split"] for row in build(tree, validation=1 / 16, test=1 / 16, seed=1)[0]] != splits
-
-
-@pytest.mark.slow
-def test_two_workers_write_the_same_files(tree, tmp_path):
-    tree.many(70)
-    same_for_workers(partial(build, tree), tmp_path)
-
-
-def test_pictures_that_come_after_a_stop_are_used(tree, tmp_path):
-    tree.many(1)
-    tree.picture(9, "More.jpg", ["0/0"])
-    last = tree.folder / "images/0/9.jpg"
-    stopped_without(last, partial(build, tree), tmp_path / "away.jpg")
-    assert len(build(tree)[0][0]["images"]) == 4
 
 
 def test_what_is_missing_is_named(tree, tmp_path):
