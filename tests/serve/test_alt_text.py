@@ -277,6 +277,8 @@ def test_a_vision_model_is_asked_for_one_picture_and_nothing_is_said_for_anybody
     tram = asking.ask("POST", f"{home}/draft", {"key": found["pictures"][0]["key"]}).json
     assert tram["text"] == "The boats lie in the harbour all winter."
     assert "says again what stands beside it" in tram["problem"]
+    program.run("alt-text", "draft", folder, "--captioner", vision.url, "--captioner-model", "seer")
+    assert len(vision.asked) == 2  # nor does the command ask again
     vision.say = lambda asked, number: failure(400, "no images here")
     bridge = asking.ask("POST", f"{home}/draft", {"key": found["pictures"][2]["key"]}).json
     assert bridge == {"text": None, "problem": "it answered 400: no images here"}
@@ -292,15 +294,3 @@ def test_nobody_is_asked_for_a_client_that_has_left():
     asked: list[Any] = []
     _ask(SimpleNamespace(ask=asked.append), [], future)
     assert asked == []
-
-
-def test_what_the_command_asked_is_not_asked_again(asking, vision, folder):
-    drafted = program.run(
-        "alt-text", "draft", folder, "--captioner", vision.url, "--captioner-model", "seer", "--json"
-    ).stdout
-    assert len(vision.asked) == 1  # of the picture without a text
-    _, document = dropped(asking, folder)
-    key = described(asking, document)["pictures"][0]["key"]
-    said = asking.ask("POST", f"/v1/documents/{document}/alt-text/draft", {"key": key}).json
-    assert f'"text": "{said["text"]}"' in drafted
-    assert len(vision.asked) == 1

@@ -41,12 +41,10 @@ SIMILARITIES = {
     "dense": {"kind": "dense"},
     "top-k": {"kind": "top-k", "k": "half"},
     "assignment": {"kind": "assignment", "links": "exactly"},
-    "two links": {"kind": "assignment", "links": "exactly", "k": 2},
     "single-pair": {"kind": "single-pair"},
 }
 OBJECTIVES = {
     "hinge": {"kind": "hinge", "mean_epochs": 3},
-    "mean": {"kind": "hinge", "negatives": "mean", "b": 5},
     "softmax": {"kind": "softmax", "scale": 10, "learn_scale": True},
     "logistic": {"kind": "logistic", "scale": 5, "learn_scale": True, "bias": -1},
 }

@@ -304,7 +304,7 @@ def test_without_links_in_the_test_split_there_is_nothing_to_show(tmp_path):
 
 @pytest.mark.slow
 def test_processes_train_are_interrupted_and_go_on(corpus, tmp_path):
-    calls = {"overrides": [*SMALL, "training.epochs=30"], "only": ["nostruct"]}
+    calls = {"overrides": [*SMALL, "training.epochs=12"], "only": ["nostruct"]}
     with pytest.raises(KeyboardInterrupt):
         reproduce("2", corpus, tmp_path, watch=Seen(stop_after=2), **calls)
     assert not (tmp_path / "table.md").exists()
@@ -314,7 +314,7 @@ def test_processes_train_are_interrupted_and_go_on(corpus, tmp_path):
     told = [what for _, what in watch.told]
     assert told[0] == "started"
     assert told[1] > 1  # it went on
-    assert told[-2:] == [30, None]
+    assert told[-2:] == [12, None]
     assert [row["model"] for row in done.results["rows"]] == ["nostruct"]
     assert not list((tmp_path / "logs").iterdir())
 
