@@ -21,7 +21,6 @@ from iconotext.library.settings import read_settings
 from iconotext.read import read
 from iconotext.recipe import load_recipe
 from iconotext.system.strict_json import parse_json, parse_toml
-from iconotext.train.feature_shards import is_feature_folder
 from iconotext.train.prepared import META, open_prepared
 from tests.support.program import run
 
@@ -86,7 +85,6 @@ def test_a_folder_of_such_settings_is_none_of_ours(tmp_path):
     (tmp_path / SETUP).write_text(OBJECTS)
     (tmp_path / "0.jsonl").touch()
     assert not is_dual_encoder(tmp_path)
-    assert not is_feature_folder(tmp_path)
     assert not has_no_links(tmp_path)
     with pytest.raises(IconotextError, match="nested too deeply"):
         find_result(tmp_path / "0.jsonl")
