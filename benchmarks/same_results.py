@@ -48,9 +48,7 @@ COMMANDS = {
     "evaluate-random": "evaluate random {in}/linked/corpus.jsonl --json --seed 3",
     "link-json": "link {in}/articles --to json --output links.json",
     "link-explain": "link {in}/articles/0.md {in}/articles/page.html --explain --to json --output links.json",
-    "link-settings": (
-        "link {in}/articles --to jsonl --output links.jsonl --select assignment --evidence picture,caption --k 3"
-    ),
+    "link-settings": ("link {in}/articles --to jsonl --output links.jsonl --evidence picture,caption --k 3"),
     "link-parquet": "link {in}/articles --to parquet --output links.parquet",
     "link-markdown": "link {in}/articles/1.md --to markdown --output out.md",
     "link-html": "link {in}/articles --output pages",

@@ -55,8 +55,8 @@ from iconotext.recipe import Recipe, load_recipe, make_recipe
 from iconotext.recipe.encoders import Inputs
 from iconotext.train import train
 from iconotext.train.batches import Batch
+from iconotext.train.device import best_device, placed
 from iconotext.train.loop import make_optimizer, training_step
-from iconotext.train.parallel import OneProcess
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -143,13 +143,13 @@ def step_of(recipe: Recipe, batches: list[Batch]) -> Callable[[], object]:
 
 
 def step_with(model: JointModel, recipe: Recipe, batches: list[Batch]) -> Callable[[], object]:
-    processes, optimizer = OneProcess(recipe.training), make_optimizer(model, recipe)
-    encode = processes.setup_module(model)
+    device, optimizer = best_device(), make_optimizer(model, recipe)
+    encode = placed(model, recipe.training, device)
     done = 0
 
     def work() -> None:
         nonlocal done
-        training_step(processes, encode, optimizer, batches[done % len(batches)], recipe, epoch=0, step=done, rate=1e-4)
+        training_step(device, encode, optimizer, batches[done % len(batches)], recipe, epoch=0, step=done, rate=1e-4)
         done += 1
 
     return work

@@ -27,7 +27,6 @@ DISTRIBUTIONS = {
     "lap": "lapx",
     "pypandoc": "pypandoc_binary",
     "langchain_core": "langchain-core",
-    "lightning_fabric": "lightning-fabric",
     "llama_index": "llama-index-core",
     "python_multipart": "python-multipart",
     "sentence_transformers": "sentence-transformers",

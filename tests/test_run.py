@@ -94,7 +94,7 @@ def test_documents_are_linked_as_one_by_one_whatever_the_batch_and_the_evidence(
 
 @pytest.mark.parametrize(
     "changed",
-    [{"select": "assignment"}, {"k": 1}, {"min_confidence": 0.5}, {"habit": "below"}, {"evidence": ("caption",)}],
+    [{"k": 1}, {"min_confidence": 0.5}, {"habit": "below"}, {"evidence": ("caption",)}],
     ids=str,
 )
 def test_every_setting_of_the_links_changes_them(changed):
@@ -102,7 +102,7 @@ def test_every_setting_of_the_links_changes_them(changed):
         linker = Counting().linker(**({"min_confidence": 0.0, "habit": "above"} | settings))
         return [linked.links for linked in linker.link_all(collection())]
 
-    assert links() == links(select="top-k", k=3)
+    assert links() == links(k=3)
     assert links(**changed) != links()
 
 

@@ -17,7 +17,7 @@ EXTRAS = {
     "llama-index": ("llama_index",),
     "mcp": ("mcp",),
     "parquet": ("pyarrow",),
-    "train": ("torch", "scipy", "lap", "lightning_fabric"),
+    "train": ("torch", "scipy", "lap"),
     "models": ("torch", "transformers", "sentence_transformers"),
     "ocr": ("rapidocr",),
     "pandas": ("pandas",),

@@ -196,9 +196,7 @@ class Linker:
 
     def _best_linker(self, **update: object) -> Linker:
         """A linker with the same model that links each image to its best sentence, whatever the confidence."""
-        return Linker(
-            self.encoder, self.settings.model_copy(update={"select": "top-k", "k": 1, "min_confidence": 0.0, **update})
-        )
+        return Linker(self.encoder, self.settings.model_copy(update={"k": 1, "min_confidence": 0.0, **update}))
 
     @property
     def _run(self) -> LinkingRun:

@@ -70,16 +70,16 @@ def project(own):
 
 def test_environment_before_project_before_own_file(own, project, monkeypatch):
     own.write_text(
-        '[link]\nto = "json"\nselect = "top-k"\nmodel = "mine"\nexplain = true\n[library.add]\nmodel = "other"'
+        '[link]\nto = "json"\nlanguage = "de"\nmodel = "mine"\nexplain = true\n[library.add]\nmodel = "other"'
     )
-    project.write_text('[link]\nto = "jsonl"\nselect = "threshold"')
-    monkeypatch.setenv("ICONOTEXT_LINK_SELECT", "assignment")
+    project.write_text('[link]\nto = "jsonl"\nlanguage = "fr"')
+    monkeypatch.setenv("ICONOTEXT_LINK_LANGUAGE", "pt")
     monkeypatch.setenv("ICONOTEXT_LINK_EXPLAIN", "no")
     monkeypatch.setenv("ICONOTEXT_LINK_EXCLUDE", "drafts 'my site'")
     monkeypatch.setenv("ICONOTEXT_LINK_K", "5")
     assert given("link") == {
         "to": "jsonl",
-        "linking_select": "assignment",
+        "reading_language": "pt",
         "model": "mine",
         "linking_explain": False,
         "reading_exclude": ("drafts", "my site"),

@@ -1,8 +1,7 @@
 import subprocess
 import sys
 from dataclasses import replace
-from itertools import permutations
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +19,7 @@ from iconotext.decide.combine import (
     load_coefficients,
     weigh_evidence,
 )
-from iconotext.decide.settings import LinkSettings, Selection
+from iconotext.decide.settings import LinkSettings
 from iconotext.errors import SettingError, ShapeError
 from iconotext.evidence.caption import Reading
 from iconotext.evidence.gather import DocumentEvidence
@@ -29,7 +28,6 @@ from iconotext.evidence.reference import DIRECTED, EXPLICIT, VAGUE
 from iconotext.types import Image, LinkedDocument, LinkedSentence, TextLine
 from tests.support.linking import BLOCKS, READING, TEXTS, document, documents, encode, workshop
 
-SELECTIONS = get_args(Selection)
 evidences = st.sets(st.sampled_from(EVIDENCE))
 
 
@@ -70,9 +68,9 @@ def test_any_evidence_gives_probabilities(d: Any, evidence: Any) -> None:
 
 
 @settings(deadline=None)
-@given(documents(), st.sampled_from(SELECTIONS), st.floats(0, 1))
-def test_links_are_sorted_sure_enough_and_of_good_images(d: Any, select: Any, least: Any) -> None:
-    linked = link_document(d, cosines(d), select=select, min_confidence=least)
+@given(documents(), st.sampled_from([1, 3, 99]), st.floats(0, 1))
+def test_links_are_sorted_sure_enough_and_of_good_images(d: Any, k: Any, least: Any) -> None:
+    linked = link_document(d, cosines(d), k=k, min_confidence=least)
     keys = [(-link.score, link.image, link.sentence) for link in linked.links]
     assert keys == sorted(keys)
     for link in linked.links:
@@ -122,12 +120,11 @@ def test_contributions_and_the_null_option_make_the_confidence() -> None:
     np.testing.assert_array_equal(found.score, found.confidence)
 
 
-@pytest.mark.parametrize("select", SELECTIONS)
-def test_weighed_evidence_is_not_changed_by_choosing(select: Any) -> None:
+def test_weighed_evidence_is_not_changed_by_choosing() -> None:
     d = workshop()
     weighed = weigh_evidence(d, cosines(d), READING)
     before = weighed.score.tobytes(), weighed.confidence.tobytes()
-    linked = choose_links(d, weighed, LinkSettings(select=select, min_confidence=0))
+    linked = choose_links(d, weighed, LinkSettings(k=99, min_confidence=0))
     assert (weighed.score.tobytes(), weighed.confidence.tobytes()) == before
     for link in linked.links:
         same = [i for i, s in enumerate(d.sentences) if s.block == d.sentences[link.sentence].block]
@@ -179,10 +176,9 @@ def test_a_bare_picture_prefers_its_paragraph(position: Any, block: Any) -> None
 
 
 @pytest.mark.parametrize(("texts", "images"), [([], []), ([], [Image("a.jpg", position=0)]), (["One."], [])])
-@pytest.mark.parametrize("select", SELECTIONS)
-def test_empty_documents(texts: Any, images: Any, select: Any) -> None:
+def test_empty_documents(texts: Any, images: Any) -> None:
     d = document(texts, images)
-    linked = link_document(d, cosines(d), select=select)
+    linked = link_document(d, cosines(d))
     assert linked.links == ()
     assert linked.similarity.shape == (len(texts), len(images))
 
@@ -218,8 +214,6 @@ def test_a_picture_with_nothing_else_gets_its_best_guess() -> None:
         assert [link.image for link in linked.links].count(0) == 1
         assert len(linked.links) == 2
     assert link_document(bare, cosines(bare), evidence=["picture"], min_confidence=0.99).links == ()
-    everything = link_document(bare, cosines(bare), evidence=["picture"], select="threshold")
-    assert all(link.confidence >= 0.1 for link in everything.links)
 
 
 CONFIDENCE = np.array([[0.9, 0.8], [0.7, 0.1], [0.0, 0.0]], np.float32)
@@ -230,47 +224,27 @@ matrices = arrays(
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "cells"),
+    ("options", "cells"),
     [
-        ("top-k", {"k": 1}, {(0, 0), (0, 1)}),
-        ("top-k", {"k": 2}, {(0, 0), (1, 0), (0, 1), (1, 1)}),
-        ("top-k", {"k": 2, "min_confidence": 0.5}, {(0, 0), (1, 0), (0, 1)}),
-        ("threshold", {"min_confidence": 0.8}, {(0, 0), (0, 1)}),
-        # greedy: 0.9 + 0.1; best: 0.8 + 0.7
-        ("assignment", {}, {(1, 0), (0, 1)}),
-        # 1.0 would be reached by no two cells of at least 0.75 in different rows and columns: the better one alone
-        ("assignment", {"min_confidence": 0.75}, {(0, 0)}),
+        ({"k": 1}, {(0, 0), (0, 1)}),
+        ({"k": 2}, {(0, 0), (1, 0), (0, 1), (1, 1)}),
+        ({"k": 2, "min_confidence": 0.5}, {(0, 0), (1, 0), (0, 1)}),
+        ({"k": 99, "min_confidence": 0.8}, {(0, 0), (0, 1)}),
     ],
 )
-def test_by_hand(name: Any, options: Any, cells: Any) -> None:
-    chosen = chosen_cells(CONFIDENCE, name, **options)
+def test_by_hand(options: Any, cells: Any) -> None:
+    chosen = chosen_cells(CONFIDENCE, **options)
     assert set(zip(*(axis.tolist() for axis in chosen.nonzero()), strict=True)) == cells
 
 
-def brute_force(matrix: Any) -> Any:
-    wide = matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T
-    rows, columns = wide.shape
-    return max(sum(float(wide[r, c]) for r, c in enumerate(order)) for order in permutations(range(columns), rows))
-
-
-@given(matrices, st.sampled_from([0.0, 0.3, 0.6]))
-def test_assignment_is_the_best_matching_of_what_is_sure_enough(matrix: Any, least: Any) -> None:
-    chosen = chosen_cells(matrix, "assignment", min_confidence=least)
-    assert (chosen.sum(axis=0) <= 1).all()
-    assert (chosen.sum(axis=1) <= 1).all()
-    if matrix.size:
-        best = brute_force(np.where(matrix >= least, matrix, 0))
-        assert matrix[chosen].sum(dtype=np.float64) == pytest.approx(best, abs=1e-5)
-
-
-@pytest.mark.parametrize("name", SELECTIONS)
-@given(matrix=matrices, least=st.floats(0, 1))
-def test_shape_and_threshold(name: Any, matrix: Any, least: Any) -> None:
-    chosen = chosen_cells(matrix, name, min_confidence=least)
+@given(matrix=matrices, k=st.integers(1, 5), least=st.floats(0, 1))
+def test_shape_number_and_threshold(matrix: Any, k: int, least: Any) -> None:
+    chosen = chosen_cells(matrix, k=k, min_confidence=least)
     assert chosen.shape == matrix.shape
     assert (matrix[chosen] >= least).all()
+    assert (chosen.sum(axis=0) <= k).all()
 
 
 def test_ties_go_to_the_first_sentence() -> None:
-    chosen = chosen_cells(np.full((4, 2), 0.5, np.float32), "top-k", k=1)
+    chosen = chosen_cells(np.full((4, 2), 0.5, np.float32), k=1)
     np.testing.assert_array_equal(chosen.nonzero()[0], [0, 0])

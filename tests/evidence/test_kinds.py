@@ -60,7 +60,7 @@ def test_the_table_has_the_kinds_that_ship_and_then_the_others():
 def test_a_kind_of_another_package_is_weighed_as_it_says_and_shown(picture):
     without, found = (
         linked(picture, "caption"),
-        linked(picture, "last", "caption", select="threshold", min_confidence=0),
+        linked(picture, "last", "caption", k=99, min_confidence=0),
     )
     assert {link.sentence: link.evidence["last"] for link in found.links} == {0: 0.0, 1: 0.0, 2: 12.0}
     caption = {link.sentence: link.evidence["caption"] for link in found.links}

@@ -29,7 +29,6 @@ TINY = [
     "training.warmup=0",
     "training.warmup_steps=0",
     "training.average=1",
-    "training.devices=1",
     "objective.b=none",
     "dim=64",
 ]

@@ -18,8 +18,8 @@ from tests.support.training import made, small_recipe
 PLAIN = made([(3, [2 * n, 2 * n + 1]) for n in range(23)])
 
 
-def plan(prepared=PLAIN, split="train", epoch=0, ranks=1, rank=0, **tables):
-    return epoch_batches(prepared, small_recipe(**tables), split, epoch, rank=rank, ranks=ranks)
+def plan(prepared=PLAIN, split="train", epoch=0, **tables):
+    return epoch_batches(prepared, small_recipe(**tables), split, epoch)
 
 
 @settings(deadline=None, max_examples=60)
@@ -57,14 +57,6 @@ def test_batches_of_one_corpus_have_negatives_of_it_as_long_as_there_are():
         assert len(owners) == 1
         others = [corpora[d] for d in documents]
         assert others.count(1) == 3 if owners == {1} else others == [0] * 7
-
-
-def test_processes_share_the_batches():
-    whole = [d.tolist() for d, _ in plan(training={"batch": 5})]
-    parts = [[d.tolist() for d, _ in plan(ranks=2, rank=rank, training={"batch": 5})] for rank in (0, 1)]
-    assert len(whole) == 5
-    assert parts[0] == [whole[0], whole[2], whole[4]]
-    assert parts[1] == [whole[1], whole[3], whole[0]]  # every process takes as many steps
 
 
 def load(prepared, documents, *, learning=True, seed=0, **tables):

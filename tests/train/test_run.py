@@ -1,13 +1,10 @@
 from __future__ import annotations
 
-import os
 import shutil
-import socket
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -18,7 +15,6 @@ from iconotext.errors import CorpusError, FeatureError, SettingError, TrainingEr
 from iconotext.system.files import locked
 from iconotext.train import loop, loss, train
 from iconotext.train.checkpoint import CHECKPOINT, LOCK, Progress
-from iconotext.train.parallel import _original
 from iconotext.train.prepared import open_prepared
 from iconotext.train.run import CORPUS, finished, interrupted
 from iconotext.train.validate import Validation, evaluate_split, scored_documents, validate
@@ -175,34 +171,6 @@ def test_shards_of_a_folder_and_of_a_store_train_as_the_whole(server, tmp_path):
         assert weights_of(tmp_path / "models" / name) == weights_of(tmp_path / "models/whole")
     with pytest.raises(CorpusError, match=r"s3://bucket/nothing: no shard is there"):
         train(recipe, [Path("s3://bucket/nothing")], tmp_path / "models/none")
-
-
-@pytest.mark.training
-def test_two_processes_look_for_another_port_where_theirs_is_taken(corpus, tmp_path, monkeypatch, capfd):
-    from lightning_fabric.plugins.environments import lightning
-
-    class Watcher(StopAt):
-        epochs: ClassVar[list[int]] = []
-
-        def epoch(self, row):
-            self.epochs.append(row["epoch"])
-
-    recipe = small_recipe(training={"devices": 2, "epochs": 2, "learning_rate": 0.02})
-    watcher = Watcher(0, 0)
-    train(recipe, [corpus], tmp_path / "free", watcher=watcher)
-    assert watcher.epochs == [1, 2]
-    assert watcher.seen == [(e, s) for e in (1, 2) for s in (1, 2, 3)]
-    assert len({row["validation_loss"] for row in log_of(tmp_path / "free")}) == 2  # each epoch has changed the model
-    assert capfd.readouterr().err == ""
-    assert "MASTER_PORT" not in os.environ  # the next run looks for a port of its own
-    free = lightning.find_free_network_port
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        ports = iter([taken.getsockname()[1]])
-        monkeypatch.setattr(lightning, "find_free_network_port", lambda: next(ports, None) or free())
-        train(recipe, [corpus], tmp_path / "taken", watcher=watcher)
-    assert next(ports, None) is None  # it was asked for
-    assert capfd.readouterr().err == ""
-    assert weights_of(tmp_path / "taken") == weights_of(tmp_path / "free")
 
 
 def test_killed_before_the_last_log_is_written(corpus, trained, tmp_path, monkeypatch):
@@ -434,16 +402,6 @@ def test_bf16_trains_as_well(large, tmp_path, capfd):
     assert capfd.readouterr().err == ""
 
 
-def test_an_error_in_one_of_several_processes_is_told():
-    def told(last):
-        return _original(RuntimeError(f"\n\n-- Process 1 terminated\nTraceback (most recent call last):\n{last}\n"))
-
-    error = told("iconotext.errors.TrainingError: the loss of epoch 1, step 2 is nan; no epoch: none")
-    assert (type(error), str(error)) == (TrainingError, "the loss of epoch 1, step 2 is nan; no epoch: none")
-    assert isinstance(told("iconotext.errors.CorpusError: a"), CorpusError)
-    assert str(told("ValueError: b")) == "one of the processes failed: ValueError: b"
-
-
 # Validation
 
 
@@ -498,7 +456,7 @@ def test_nothing_heavy_is_imported_before_the_first_step(trained, corpus, tmp_pa
 
         class First:
             def step(self, *_):
-                heavy = ("pandas", "statsmodels", "tensorboard", "lightning_fabric", "sklearn", "transformers",
+                heavy = ("pandas", "statsmodels", "tensorboard", "sklearn", "transformers",
                          "matplotlib", "pyarrow.parquet")
                 print([name for name in heavy if name in sys.modules])
                 sys.exit(0)

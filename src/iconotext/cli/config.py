@@ -29,7 +29,7 @@ from iconotext.system.strict_json import parse_toml
 
 # A list of what is allowed fails closed; a list of what is forbidden would have to grow with every option.
 OF_A_PROJECT = frozenset(
-    {f"link.{name}" for name in ("to", "select", "evidence", "min-confidence", "explain", "include", "exclude")}
+    {f"link.{name}" for name in ("to", "evidence", "min-confidence", "explain", "include", "exclude")}
     | {f"{command}.{name}" for command in ("link", "library.add") for name in ("language", "captions", "epub", "k")}
     | {"link.min-side", "library.add.min-side", "link.quiet", "link.verbose"}
     | {f"check.{name}" for name in ("rules", "skip", "empty", "large", "max-length", "far", "include", "exclude")}

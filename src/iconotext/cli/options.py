@@ -291,9 +291,7 @@ READING = Fields(
 Reading = Annotated[ReadSettings, READING]
 """How documents are read."""
 
-LINKING = Fields(
-    more={"evidence": {"metavar": "KIND,..."}, "select": {"metavar": "RULE"}},
-)
+LINKING = Fields(more={"evidence": {"metavar": "KIND,..."}})
 Linking = Annotated[LinkSettings, LINKING]
 """How documents are linked."""
 

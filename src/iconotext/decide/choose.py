@@ -10,37 +10,25 @@ import numpy as np
 
 from iconotext.decide.combine import ADDED, Combination
 from iconotext.decide.settings import MIN_CONFIDENCE
-from iconotext.similarity.matching import best_matching
 from iconotext.types import Document, Link, Linked, LinkedDocument
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from iconotext.decide.settings import LinkSettings, Selection
+    from iconotext.decide.settings import LinkSettings
     from iconotext.encoders.relation_model import RelationModel
     from iconotext.types import FloatMatrix
 
 
-def chosen_cells(
-    confidence: FloatMatrix, select: Selection = "top-k", *, k: int = 3, min_confidence: float = 0.0
-) -> NDArray[np.bool_]:
-    """Return the (S, V) cells that become links, of (S, V) confidences; ``select`` and ``k`` as in ``LinkSettings``.
+def chosen_cells(confidence: FloatMatrix, *, k: int = 3, min_confidence: float = 0.0) -> NDArray[np.bool_]:
+    """Return the (S, V) cells that become links: of each column of (S, V) confidences the ``k`` largest.
 
-    Cells below ``min_confidence`` never become links, so an image may stay without one. Ties go to the first sentence,
-    then the first image.
+    Cells below ``min_confidence`` never become links, so an image may stay without one. Ties go to the first sentence.
     """
-    allowed = confidence >= min_confidence
-    if select == "threshold":
-        return allowed
     chosen = np.zeros(confidence.shape, dtype=np.bool_)
-    if select == "assignment":  # the largest sum of confidences is the largest expected number of right links
-        rows = np.flatnonzero(allowed.any(axis=1))  # the other sentences would only make the problem larger
-        sentences, images = best_matching(np.where(allowed, confidence, 0.0)[rows])
-        chosen[rows[sentences], images] = True
-    else:
-        first = np.argsort(-confidence, axis=0, kind="stable")[:k]
-        chosen[first, np.arange(confidence.shape[1])] = True
-    return chosen & allowed
+    first = np.argsort(-confidence, axis=0, kind="stable")[:k]
+    chosen[first, np.arange(confidence.shape[1])] = True
+    return chosen & (confidence >= min_confidence)
 
 
 def choose_links(
@@ -49,22 +37,21 @@ def choose_links(
     """Choose the links of a document.
 
     Args:
-        settings: Of these, ``select``, ``k`` and ``min_confidence`` count. Without the last, it is ``MIN_CONFIDENCE``,
-            but 0 where pictures are the only evidence and only the best sentences are taken.
+        settings: Of these, ``k`` and ``min_confidence`` count; the latter is ``MIN_CONFIDENCE`` if it is not given, but
+            0 where pictures are the only evidence.
 
     Returns:
         The document with its links, and the (S, V) scores from which they were chosen.
     """
-    select, min_confidence = settings.select, settings.min_confidence
+    min_confidence = settings.min_confidence
     if min_confidence is None:
         by_kind = combination.contributions
         without_others = all(not matrix.any() for kind, matrix in by_kind.items() if kind not in ADDED)
-        ranking = "picture" in by_kind and without_others and select != "threshold"
-        min_confidence = 0.0 if ranking else MIN_CONFIDENCE
+        min_confidence = 0.0 if "picture" in by_kind and without_others else MIN_CONFIDENCE
     takes_part = np.array([image.problem is None for image in document.images], dtype=np.bool_)
     chosen = np.zeros(combination.confidence.shape, dtype=np.bool_)
     chosen[:, takes_part] = chosen_cells(
-        combination.confidence[:, takes_part], select, k=settings.k, min_confidence=min_confidence
+        combination.confidence[:, takes_part], k=settings.k, min_confidence=min_confidence
     )
     in_blocks = all(sentence.block is not None for sentence in document.sentences)
     blocks = np.array([sentence.block for sentence in document.sentences]) if in_blocks else None

@@ -12,13 +12,11 @@ from iconotext.system.plugins import Choices
 from iconotext.types import Evidence
 
 MIN_CONFIDENCE = 0.1
-"""Default of ``min_confidence``: nine of ten links below it would be wrong. If pictures are the only evidence and only
-the best sentences are taken, the default is 0: all confidences are low then, and the best guess is better than none."""
+"""Default of ``min_confidence``: nine of ten links below it would be wrong. If pictures are the only evidence, the
+default is 0: all confidences are low then, and the best guess is better than none."""
 
 OF_CONTEXTS = ("evidence", "habit", "k", "min_confidence")
 """The settings of linking that contexts and chunks have, on the command line and the server."""
-
-Selection = Literal["top-k", "assignment", "threshold"]
 
 
 def ordered_evidence(evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
@@ -44,12 +42,8 @@ class LinkSettings(BaseModel):
     habit: Literal["above", "below", "inside"] | None = None
     """Where pictures stand, seen from their text (default: learned). From the documents themselves."""
 
-    select: Selection = "top-k"
-    """Which pairs become links. ``top-k``, the k best sentences of each picture; ``assignment``, at most one on
-    both sides; ``threshold``, all that are probable enough."""
-
     k: int = Field(3, ge=1)
-    """Sentences for each picture. With ``top-k``."""
+    """Sentences for each picture, at most. Those with the largest confidences."""
 
     min_confidence: float | None = Field(None, ge=0, le=1)
     """Drop less probable links (default: 0.1). For pictures as the only evidence, the default is 0."""

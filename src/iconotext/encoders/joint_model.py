@@ -27,7 +27,6 @@ from iconotext.recipe.encoders import (
     Inputs,
     ProjectionSettings,
     RegionSettings,
-    TowerSettings,
     WordSettings,
 )
 
@@ -191,8 +190,6 @@ def make_encoder(side: Literal["text", "image"], recipe: Recipe, inputs: Inputs)
         case IdentitySettings():
             check_dim(side, 'kind = "identity"', features, dim)
             return network()
-        case TowerSettings():
-            return network(getattr(recipe.features, side), dim)
         case RegionSettings():
             name_dim = recipe.words.word_dim if recipe.words else inputs.text_features
             name_dim = dim if settings.shared_projection else name_dim

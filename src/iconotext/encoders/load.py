@@ -13,7 +13,7 @@ from iconotext.encoders.coherence_relations import Coherence
 from iconotext.encoders.encoder import Encoder, untrained_encoder
 from iconotext.encoders.image_source import image_source, picture_source, region_source, table_source
 from iconotext.encoders.spaces import JointSpace, MixedSpace, word_reader
-from iconotext.encoders.stored_model import DUAL, init_folder, is_model_folder, load_model
+from iconotext.encoders.stored_model import init_folder, is_model_folder, load_model
 from iconotext.errors import FeatureError
 from iconotext.features import (
     FeatureCache,
@@ -130,11 +130,8 @@ def _dual(
     for side, other in requested.items():
         if other not in (None, trained_on):
             raise FeatureError(f"{folder}: was trained on the dual encoder {trained_on}; {side}={other} is another")
-    if stored.recipe.towers:
-        dual = load_dual_encoder(str(folder / DUAL))
-    else:
-        dual = load_dual_encoder(trained_on)
-        _check_same(folder, stored, {"text": dual.text.name, "image": dual.image.name})
+    dual = load_dual_encoder(trained_on)
+    _check_same(folder, stored, {"text": dual.text.name, "image": dual.image.name})
     return dual.text, picture_source(dual.image, cache)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from iconotext.extras import require
 from iconotext.features.model_folder import MODELS, SHIPPED, no_such_model, shipped_folder
 from iconotext.networks.int8 import projection_shapes
 from iconotext.recipe import Recipe, dump_recipe, load_recipe
-from iconotext.recipe.encoders import IdentitySettings, Inputs, ProjectionSettings, TowerSettings
+from iconotext.recipe.encoders import IdentitySettings, Inputs, ProjectionSettings
 from iconotext.system.files import write_bytes, write_text
 from iconotext.system.strict_json import parse_json
 
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 RECIPE, WEIGHTS, VOCABULARY = "recipe.toml", "weights.safetensors", "vocabulary.txt"
 METRICS, CARD = "metrics.json", "README.md"
-DUAL = "dual-encoder"
-"""Subfolder with a trained dual encoder in the format of transformers, for any program that reads it."""
 
 ABOUT = "iconotext"
 """Name of the metadata entry in the weights' file for facts that are not in the recipe."""
@@ -70,12 +68,7 @@ class StoredModel:
 
         from iconotext.encoders.joint_model import JointModel
 
-        recipe, inputs = self.recipe, self.inputs
-        if recipe.towers:  # the towers' weights are in the folder DUAL; the weights here apply to their vectors
-            sides = {"text": IdentitySettings(), "image": IdentitySettings()}
-            recipe = recipe.model_copy(update=sides)
-            inputs = replace(inputs, text_features=recipe.dim, image_features=recipe.dim)
-        model = JointModel(recipe, inputs)
+        model = JointModel(self.recipe, self.inputs)
         model.load_state_dict({name: torch.tensor(array) for name, array in self.arrays.items()})
         return model.eval().requires_grad_(False)
 
@@ -109,19 +102,12 @@ def save_model(
 ) -> None:
     """Write recipe, weights and vocabulary; each file is written atomically, the weights last.
 
-    A trained dual encoder is written into the subfolder ``DUAL``.
-
     Args:
         weights: ``JointModel.state_dict()``.
     """
     from safetensors.torch import save
 
     folder.mkdir(parents=True, exist_ok=True)
-    if recipe.towers:
-        from iconotext.networks.towers import save_dual_encoder, without_towers
-
-        save_dual_encoder(folder / DUAL, recipe.features.text, weights)
-        weights = without_towers(weights)
     write_text(folder / RECIPE, dump_recipe(recipe), force=True)
     if vocabulary is not None:
         vocabulary.save(folder / VOCABULARY)
@@ -154,8 +140,6 @@ def load_model(folder: Path) -> StoredModel:
         recipe = load_recipe(folder / RECIPE)
     except SettingError as error:
         raise FeatureError(f"the model's recipe cannot be read: {error}") from error
-    if recipe.towers and not (folder / DUAL).is_dir():
-        raise FeatureError(f"{folder}: the folder {DUAL}, with the weights of the two sides, is missing")
     vocabulary = load_vocabulary(folder / VOCABULARY) if recipe.features.text == "words" else None
     try:
         with safe_open(os.fspath(folder / WEIGHTS), framework="numpy") as file:
@@ -190,7 +174,7 @@ def read_metrics(folder: Path) -> dict[str, Any]:
 def _in_torch(stored: StoredModel, side: str) -> bool:
     """Tell whether a side needs PyTorch; ``ValueError`` if it does not and its weights are not those of the recipe."""
     settings = getattr(stored.recipe, side)
-    if isinstance(settings, IdentitySettings | TowerSettings):
+    if isinstance(settings, IdentitySettings):
         shapes: dict[str, tuple[int, ...]] = {}
     elif isinstance(settings, ProjectionSettings):
         shapes = projection_shapes(getattr(stored.inputs, f"{side}_features"), stored.recipe.dim, settings)

@@ -70,12 +70,6 @@ class IdentitySettings(EncoderSettings):
     kind: Literal["identity"] = "identity"
 
 
-class TowerSettings(EncoderSettings):
-    """One side of a dual encoder, trained with all its weights."""
-
-    kind: Literal["tower"] = "tower"
-
-
 class WordSettings(EncoderSettings):
     """Settings of all encoders of words."""
 
@@ -131,17 +125,12 @@ class TransformerSettings(WordSettings):
     """Heads of attention in each layer."""
 
 
-def _attention_of_old(value: Any) -> Any:
-    """Read recipes of older models, which say only whether there is attention; it was additive."""
-    return {True: "additive", False: "none"}[value] if isinstance(value, bool) else value
-
-
 class LSTMSettings(WordSettings):
     """A bidirectional LSTM over words, with a batch norm behind it (Alikhani 2021)."""
 
     kind: Literal["lstm"] = "lstm"
 
-    attention: Annotated[Literal["none", "dot-product", "additive"], BeforeValidator(_attention_of_old)] = "dot-product"
+    attention: Literal["none", "dot-product", "additive"] = "dot-product"
     """How much each word counts: by scaled dot products with a query that is made of its last states (Vaswani 2017,
     which the paper cites), or by vᵀ tanh(W h + b). ``none``: only the last states are used."""
 
@@ -214,14 +203,14 @@ def _kind_unless_named(kind: str) -> BeforeValidator:
 
 
 TextEncoder = Annotated[
-    GRUSettings | TransformerSettings | LSTMSettings | ProjectionSettings | IdentitySettings | TowerSettings,
+    GRUSettings | TransformerSettings | LSTMSettings | ProjectionSettings | IdentitySettings,
     Field(discriminator="kind"),
     _kind_unless_named("gru"),
 ]
 """From word ids or sentence vectors to the joint space."""
 
 ImageEncoder = Annotated[
-    ProjectionSettings | NetworkSettings | RegionSettings | IdentitySettings | TowerSettings,
+    ProjectionSettings | NetworkSettings | RegionSettings | IdentitySettings,
     Field(discriminator="kind"),
     _kind_unless_named("projection"),
 ]
@@ -286,14 +275,6 @@ TEXT_ENCODERS = {
             IdentitySettings,
             f"{_NETWORKS}.projection:Identity",
         ),
-        EncoderKind(
-            "tower",
-            "One side of a dual encoder, trained with all its weights.",
-            "",
-            "text",
-            TowerSettings,
-            f"{_NETWORKS}.towers:TextTower",
-        ),
     )
 }
 
@@ -318,7 +299,6 @@ IMAGE_ENCODERS = {
             f"{_NETWORKS}.transformer:RegionEncoder",
         ),
         replace(TEXT_ENCODERS["identity"], reads="features of a dual encoder"),
-        replace(TEXT_ENCODERS["tower"], reads="pixels", module=f"{_NETWORKS}.towers:ImageTower"),
     )
 }
 

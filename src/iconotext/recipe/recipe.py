@@ -16,7 +16,6 @@ from iconotext.recipe.encoders import (
     ProjectionSettings,
     RegionSettings,
     TextEncoder,
-    TowerSettings,
     TransformerSettings,
     WordSettings,
 )
@@ -75,23 +74,18 @@ class Recipe(Settings):
 
     @property
     def dual_encoder(self) -> bool:
-        """Whether the joint space is that of a dual encoder, left as it is or trained along."""
-        return isinstance(self.image, IdentitySettings | TowerSettings)
-
-    @property
-    def towers(self) -> bool:
-        """Whether a side of a dual encoder is trained along."""
-        return isinstance(self.text, TowerSettings) or isinstance(self.image, TowerSettings)
+        """Whether the joint space is that of a dual encoder."""
+        return isinstance(self.image, IdentitySettings)
 
     @property
     def starts_from(self) -> str | None:
-        """The model from which training starts: ``init``, or a dual encoder that is trained or adapted; or None."""
+        """The model from which training starts: ``init``, or a dual encoder that is adapted; or None."""
         if self.init is not None:
             return self.init
         sides = (self.text, self.image)
         adapted = all(isinstance(side, ProjectionSettings) and side.residual for side in sides)
         same = self.features.text == self.features.image
-        return self.features.text if self.towers or (adapted and same) else None
+        return self.features.text if adapted and same else None
 
     @model_validator(mode="after")
     def _fits(self) -> Recipe:
@@ -159,20 +153,16 @@ class Recipe(Settings):
             )
 
     def _check_dual(self) -> None:
-        if isinstance(self.text, IdentitySettings | TowerSettings) != self.dual_encoder:
-            raise ValueError(
-                'text.kind and image.kind are "identity" or "tower" both or neither: a dual encoder has two sides'
-            )
+        if isinstance(self.text, IdentitySettings) != self.dual_encoder:
+            raise ValueError('text.kind and image.kind are "identity" both or neither: a dual encoder has two sides')
         if not self.dual_encoder:
             return
         text, image = self.features.text, self.features.image
         if text != image:
             raise ValueError(
-                f'"identity" and "tower" are the sides of a dual encoder, which features.text and features.image both '
+                f'"identity" are the sides of a dual encoder, which features.text and features.image both '
                 f'name; they are "{text}" and "{image}"'
             )
-        if self.towers:
-            return
         if not self.objective.coherence and not self.objective.learn_scale:
             raise ValueError('nothing is learned: encoders are "identity", and objective.coherence is 0')
         if self.training.choose == "median-rank":

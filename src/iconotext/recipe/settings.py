@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -34,14 +34,6 @@ class FeatureSettings(Settings):
     augmentations: int = Field(0, ge=0)
     """Number of random parts of each picture, half of them mirrored, that an image backbone encodes and training draws
     from. Each costs as much as a picture; they keep small corpora from being learned by heart."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _renamed(cls, values: Any) -> Any:
-        """Read recipes of older models, where augmentations were called views."""
-        if isinstance(values, dict) and "views" in values and "augmentations" not in values:
-            values = {"augmentations" if key == "views" else key: value for key, value in values.items()}
-        return values
 
 
 class SimilaritySettings(Settings):
@@ -137,14 +129,6 @@ class ObjectiveSettings(Settings):
 
     bias: float = -10
     """Logistic: added to the scaled similarities; trained if the scale is."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _without_order(cls, values: Any) -> Any:
-        """Read recipes of older models, which name the removed objective ``order`` with the weight 0."""
-        if isinstance(values, dict) and values.get("order") == 0:
-            return {key: value for key, value in values.items() if key != "order"}
-        return values
 
     @property
     def within(self) -> bool:
@@ -248,9 +232,6 @@ class TrainingSettings(Settings):
 
     precision: Literal["32", "bf16"] = "32"
     """``bf16``: products of matrices in bfloat16, weights in float32."""
-
-    devices: int = Field(1, ge=1)
-    """Number of processes, each with its own batches: one for each GPU, or CPU processes if there is no GPU."""
 
     @model_validator(mode="after")
     def _fits(self) -> TrainingSettings:

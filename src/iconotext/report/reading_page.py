@@ -50,13 +50,6 @@ FORM_KINDS: Mapping[FormKind, str] = {
 }
 """The kinds of evidence that a server's readers can choose, in words."""
 
-FORM_SELECTIONS: Mapping[str, str] = {
-    "top-k": "the best sentences of each picture",
-    "assignment": "each sentence for one picture",
-    "threshold": "all that are probable enough",
-}
-"""The selections of ``LinkSettings``, in words."""
-
 PICTURES_OF_A_SENTENCE = 3
 """Numbers of images that follow a sentence; a count opens the others."""
 
@@ -189,7 +182,6 @@ def reading_page(
         form=form,
         changed=changed,
         kinds=FORM_KINDS.items(),
-        selections=FORM_SELECTIONS,
         beside=any(picture.uri and not picture.uri.startswith("data:") for picture in embedded.values()),
     )
 

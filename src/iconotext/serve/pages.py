@@ -16,7 +16,6 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, Response
 from pydantic import BaseModel, BeforeValidator, Field
 
-from iconotext.decide.settings import Selection
 from iconotext.plain_text import data_size
 from iconotext.report.page import PACKAGE, asset, environment, policy_hash, policy_of
 from iconotext.report.reading_page import FORM_KINDS, FormKind
@@ -40,7 +39,6 @@ class Chosen(BaseModel):
     """Settings of a reading view, as sent by its form."""
 
     evidence: list[FormKind] = []
-    select: Selection = "top-k"
     k: int = Field(3, ge=1, le=99)
     min_confidence: Annotated[
         Annotated[float, Field(ge=0, le=1)] | None, BeforeValidator(lambda text: None if text == "" else text)

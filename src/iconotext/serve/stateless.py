@@ -43,7 +43,7 @@ READING = ("language", "min_side", "captions", "epub")
 """Settings of reading that a request may choose. The others give access to files, models or the network of this
 machine, or are its limits."""
 
-LINKING = (*OF_CONTEXTS, "select", "explain")
+LINKING = (*OF_CONTEXTS, "explain")
 CUTTING = ("words", "tokens", "once", "full")  # a tokenizer may be a file of this machine
 CHECKING = tuple(CheckSettings.model_fields)
 

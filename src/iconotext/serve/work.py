@@ -111,7 +111,7 @@ def prepare(model: str) -> None:
     if os.path.isabs(model):
         linker.encoder = replace(linker.encoder, name=Path(model).name)
     # For the review: as many sentences of each picture as it offers, however unlikely. Relations are for pages only.
-    all_candidates = {"select": "top-k", "k": CANDIDATES, "min_confidence": 0.0}
+    all_candidates = {"k": CANDIDATES, "min_confidence": 0.0}
     for name, chosen in {"weighing": {}, "candidates": all_candidates}.items():
         settings = linker.settings.model_copy(update={**chosen, "relations": "none"})
         _linkers[name] = Linker(linker.encoder, settings)

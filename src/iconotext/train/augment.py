@@ -12,10 +12,8 @@ import torch
 from PIL.Image import Image, Resampling, Transpose
 from torch import Tensor
 
-from iconotext.features.hub_checks import SIDE as HUB_SIDE
 from iconotext.images import decode
 from iconotext.networks.image_network import WHOLE, augmented, middle, resized
-from iconotext.networks.towers import pixel_preparation
 from iconotext.system.threads import in_threads
 
 if TYPE_CHECKING:
@@ -53,32 +51,21 @@ def _random_box(image: Image, rng: np.random.Generator) -> tuple[int, int, int, 
     return left, top, left + across, top + down
 
 
-def load_pixels(
-    files: Sequence[str], rng: np.random.Generator | None, *, tower: str | None = None, whole: bool = False
-) -> Tensor:
-    """Decode pictures on all cores: (n, 224, 224, 3) uint8, or (n, 3, h, w) float32 for a dual encoder.
+def load_pixels(files: Sequence[str], rng: np.random.Generator | None, *, whole: bool = False) -> Tensor:
+    """Decode pictures on all cores: (n, 224, 224, 3) uint8.
 
     Args:
         rng: Random numbers for augmentations in training; None for pictures as in linking.
-        tower: The dual encoder whose image processor is used; None for an image network.
-        whole: Whether an image network sees all of a picture, resized, in training too.
+        whole: Whether the network sees all of a picture, resized, in training too.
     """
     # Seeds are drawn here, so that the order of the threads does not matter.
     seeds = [None] * len(files) if rng is None else [int(seed) for seed in rng.integers(2**62, size=len(files))]
-    prepare = None if tower is None else pixel_preparation(tower)
 
     def pixels(item: tuple[str, int | None]) -> NDArray[Any]:
         file, seed = item
-        random = None if seed is None else np.random.default_rng(seed)
-        if prepare is None:
-            image = decode(Path(file), at_least=WHOLE)
-            if whole:
-                return resized(image)
-            return middle(image) if random is None else augmented(image, random)
-        image = decode(Path(file), at_least=HUB_SIDE)
-        if random is not None:
-            image = image.crop(_random_box(image, random))
-            image = image.transpose(Transpose.FLIP_LEFT_RIGHT) if random.random() < 0.5 else image
-        return prepare(image)
+        image = decode(Path(file), at_least=WHOLE)
+        if whole:
+            return resized(image)
+        return middle(image) if seed is None else augmented(image, np.random.default_rng(seed))
 
     return torch.from_numpy(np.stack(list(in_threads(pixels, zip(files, seeds, strict=True)))))

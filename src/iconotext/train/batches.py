@@ -19,7 +19,7 @@ from torch import Tensor
 from iconotext.networks.transformer import RegionBatch
 from iconotext.objectives.contrastive import draw_single_pairs
 from iconotext.recipe import Recipe
-from iconotext.recipe.encoders import NetworkSettings, TowerSettings
+from iconotext.recipe.encoders import NetworkSettings
 from iconotext.system.threads import in_threads
 from iconotext.train.arrays import Rows, drawn_places, span_counts, span_places
 from iconotext.train.labelled import labelled_documents, labelled_pairs
@@ -73,10 +73,8 @@ class Batch:
         return replace(self, **moved)
 
 
-def epoch_batches(
-    prepared: Prepared, recipe: Recipe, split: str, epoch: int, *, rank: int = 0, ranks: int = 1
-) -> list[tuple[Rows, int]]:
-    """Choose the documents of each batch of an epoch for process ``rank``, and the number of positives among them.
+def epoch_batches(prepared: Prepared, recipe: Recipe, split: str, epoch: int) -> list[tuple[Rows, int]]:
+    """Choose the documents of each batch of an epoch, and the number of positives among them.
 
     Training documents come in a new order each epoch, validation documents always in the same one. Batches are as even
     as possible, with at most ``training.batch`` positives each. If a batch needs more negatives than it has, the next
@@ -103,9 +101,6 @@ def epoch_batches(
             batches.append((np.concatenate([positives, local, elsewhere[: missing - len(local)]]), len(positives)))
     if training:
         batches = [batches[i] for i in rng.permutation(len(batches))]
-    if ranks > 1:
-        # Every process takes the same number of steps; the last batches of some may be used twice.
-        batches = [batches[(rank + step * ranks) % len(batches)] for step in range(-(-len(batches) // ranks))]
     return batches
 
 
@@ -232,10 +227,9 @@ def _images(
     if prepared.images is None:
         from iconotext.train.augment import load_pixels
 
-        tower = recipe.features.image if isinstance(recipe.image, TowerSettings) else None
         whole = isinstance(recipe.image, NetworkSettings) and recipe.image.pictures == "resized"
         files = [prepared.image_files[row] for row in rows]
-        return load_pixels(files, rng if training else None, tower=tower, whole=whole)
+        return load_pixels(files, rng if training else None, whole=whole)
     features = np.asarray(prepared.images[rows], np.float32)
     if training and prepared.augmentations is not None:
         drawn = rng.integers(0, prepared.augmentations.shape[1] + 1, len(rows))  # 0 is the original picture
@@ -270,12 +264,11 @@ def planned_reads(
     *,
     training: bool,
     epoch: int,
-    rank: int = 0,
     start: int = 0,
 ) -> Iterator[Callable[[], Batch]]:
     """Yield functions that read batches, from batch number ``start`` on."""
     for number, (documents, positives) in enumerate(planned[start:], start):
-        seed = [recipe.seed, epoch if training else 0, 2 if training else 3, rank, number]
+        seed = [recipe.seed, epoch if training else 0, 2 if training else 3, 0, number]
         yield partial(load_batch, prepared, recipe, documents, positives, training=training, seed=seed)
 
 

@@ -21,11 +21,9 @@ from iconotext.encoders.load import DEFAULT_TEXT
 from iconotext.errors import FeatureError, ImageError
 from iconotext.evidence.caption import Reading
 from iconotext.evidence.language import is_foreign, no_meaning
-from iconotext.features.model_folder import folder_of_model, revised_name
 from iconotext.features.regions import RegionSource, strongest
 from iconotext.features.word_vectors import UNKNOWN, Vocabulary, words_of
 from iconotext.recipe import Recipe
-from iconotext.recipe.encoders import TowerSettings
 from iconotext.system.files import write_text
 from iconotext.train.arrays import ArrayWriter, OffsetWriter, SpanWriter, span_places
 from iconotext.train.prepared import FILES, Prepared
@@ -46,16 +44,10 @@ which are encoded pictures."""
 def sentence_writer(
     recipe: Recipe, work: Path, numbers: Numbers | None, stack: ExitStack, backbone: TextBackbone | None
 ) -> SentenceWriter:
-    """Make the writer for sentences in the recipe's form: words, a dual encoder's tokens, or vectors."""
+    """Make the writer for sentences in the recipe's form: words, or vectors."""
     if recipe.words is not None and numbers is not None:
         longest = recipe.words.max_tokens
-        return _WordWriter("words", lambda texts: [numbers.ids(t, max_tokens=longest) for t in texts], work, stack)
-    if isinstance(recipe.text, TowerSettings):
-        from iconotext.features.hub_models import Tokens
-
-        folder = folder_of_model(recipe.features.text)
-        tokens = Tokens(recipe.features.text, folder)
-        return _WordWriter(revised_name(recipe.features.text, folder), tokens.ids, work, stack)
+        return _WordWriter(lambda texts: [numbers.ids(t, max_tokens=longest) for t in texts], work, stack)
     assert backbone is not None  # see ``caption_backbone``
     return _SentenceVectorWriter(backbone, work, stack)
 
@@ -93,15 +85,14 @@ Numbers = Vocabulary | WordNumbers
 
 
 class _WordWriter:
-    """Writes sentences as the numbers of their words, or tokens."""
+    """Writes sentences as the numbers of their words."""
 
     arrays: tuple[str, ...] = ("words", "word_offsets")
     dim = 0
+    name = "words"
 
-    def __init__(
-        self, name: str, ids: Callable[[Sequence[str]], list[list[int]]], work: Path, stack: ExitStack
-    ) -> None:
-        self.name, self._ids = name, ids
+    def __init__(self, ids: Callable[[Sequence[str]], list[list[int]]], work: Path, stack: ExitStack) -> None:
+        self._ids = ids
         self._words = SpanWriter(work, ("words", "word_offsets"), "<i4", stack)
 
     def append(self, texts: Sequence[str]) -> None:
@@ -112,7 +103,7 @@ def caption_backbone(recipe: Recipe) -> TextBackbone | None:
     """Load the text backbone for sentences, or for captions (posterior objective); None if neither is needed."""
     from iconotext.features import FeatureCache, cached_text, load_dual_encoder, load_text_backbone
 
-    if not recipe.objective.posterior and (recipe.words is not None or isinstance(recipe.text, TowerSettings)):
+    if not recipe.objective.posterior and recipe.words is not None:
         return None
     name = DEFAULT_TEXT if recipe.words else recipe.features.text
     return cached_text(
@@ -208,7 +199,7 @@ def image_source(recipe: Recipe, corpora: Sequence[Path]) -> ImageSource:
         return ImageSource(regions=_region_sources(name, corpora))
     if name.endswith(".npy"):
         return ImageSource(tables=_tables(name, corpora))
-    if name == "pixels" or isinstance(recipe.image, TowerSettings):
+    if name == "pixels":
         return ImageSource()
     backbone = load_dual_encoder(name).image if recipe.dual_encoder else load_image_backbone(name)
     return ImageSource(cached_image(backbone, FeatureCache()))
@@ -222,8 +213,7 @@ def image_writer(recipe: Recipe, work: Path, stack: ExitStack, source: ImageSour
         return _RegionWriter(source.regions, recipe.regions.max_regions if recipe.regions else None, work, stack)
     if source.tables:
         return _TableWriter(source.tables, work, stack)
-    name = recipe.features.image
-    return _FileWriter("pixels" if name == "pixels" else revised_name(name, folder_of_model(name)), work, stack)
+    return _FileWriter(work, stack)
 
 
 class ImageRows:
@@ -263,9 +253,9 @@ class _FileWriter(ImageWriter):
 
     arrays: tuple[str, ...] = ()
     dim = 0
+    name = "pixels"
 
-    def __init__(self, name: str, work: Path, stack: ExitStack) -> None:
-        self.name = name
+    def __init__(self, work: Path, stack: ExitStack) -> None:
         self._files: list[str] = []
         stack.callback(lambda: write_text(work / FILES, json.dumps(self._files), force=True))
 

@@ -46,7 +46,6 @@ def write_log(folder: Path, history: Sequence[Row]) -> None:
     writer = csv.writer(table, lineterminator="\n")
     writer.writerow([column.name for column in COLUMNS])
     for row in history:
-        # A run that goes on from a checkpoint of an earlier version has no value for a newer column.
-        values = [row.get(column.name) for column in COLUMNS]
+        values = [row[column.name] for column in COLUMNS]
         writer.writerow(["" if value is None else f"{value:.10g}" for value in values])
     write_text(folder / LOG, table.getvalue(), force=True)

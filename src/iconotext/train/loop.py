@@ -1,4 +1,4 @@
-"""The training loop, run in each process. Epochs and steps count from 0."""
+"""The training loop. Epochs and steps count from 0."""
 
 from __future__ import annotations
 
@@ -27,15 +27,14 @@ from iconotext.train.arrays import span_counts
 from iconotext.train.batches import epoch_batches, planned_reads, read_ahead
 from iconotext.train.checkpoint import CHECKPOINT, Checkpoint, Progress, load_checkpoint, same_recipe, save_checkpoint
 from iconotext.train.collapse import collapse_of, has_ended, informed, wants_remedy
+from iconotext.train.device import Watcher, best_device, placed
 from iconotext.train.log import Row, write_log
 from iconotext.train.loss import batch_loss
-from iconotext.train.parallel import Processes, Watcher
 from iconotext.train.prepared import Prepared, TrainingSentences, learned_relations, open_prepared
 from iconotext.train.schedule import learning_rate
 from iconotext.train.start import check_concepts, check_run, check_warmup, take_over
 from iconotext.train.summary import concept_shares, model_card
 from iconotext.train.validate import (
-    Sampling,
     evaluate_split,
     pair_figures,
     sampling,
@@ -61,7 +60,7 @@ def make_optimizer(model: JointModel, recipe: Recipe) -> AdamW:
 
 
 def training_step(
-    processes: Processes,
+    device: torch.device,
     encode: Callable[..., Any],
     optimizer: AdamW,
     batch: Batch,
@@ -71,17 +70,15 @@ def training_step(
     step: int,
     rate: float,
 ) -> Tensor:
-    """Do one step, and return the (P,) losses before it; randomness depends on seed, epoch, step and process alone."""
+    """Do one step, and return the (P,) losses before it; randomness depends on seed, epoch and step alone."""
     # Drawn anew, never from the state of a generator, which a checkpoint would have to restore: so a run that was
     # killed ends with the same numbers, bit for bit.
-    seed = int(
-        np.random.SeedSequence([recipe.seed, epoch, step, processes.global_rank]).generate_state(1, np.uint64)[0]
-    )
+    seed = int(np.random.SeedSequence([recipe.seed, epoch, step, 0]).generate_state(1, np.uint64)[0])
     torch.manual_seed(seed)
     generator = torch.Generator().manual_seed(seed)
-    losses, _, _ = batch_loss(encode, batch.to(processes.device), recipe, epoch=epoch, generator=generator)
+    losses, _, _ = batch_loss(encode, batch.to(device), recipe, epoch=epoch, generator=generator)
     optimizer.zero_grad()
-    processes.backward(losses.mean())
+    losses.mean().backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
     if recipe.training.clip is not None:
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
         torch.nn.utils.clip_grad_norm_(parameters, recipe.training.clip)
@@ -147,19 +144,17 @@ def _encoded(recipe: Recipe, names: Sequence[str]) -> FloatMatrix:
 
 @dataclass(eq=False)
 class Training:
-    """The state of a run in one of its processes.
+    """The state of a run.
 
     Attributes:
         folder: Folder of the model.
-        processes: The process, with its access to the others.
-        watcher: Shows progress; None except in the first process.
-        encode: The model of ``start``, wrapped by ``processes``.
+        encode: Calls the model of ``start`` in the recipe's precision.
     """
 
     recipe: Recipe
     prepared: Prepared
     folder: Path
-    processes: Processes
+    device: torch.device
     watcher: Watcher | None
     start: Start
     encode: Callable[..., Any]
@@ -186,11 +181,6 @@ class Training:
         self.optimizer = make_optimizer(self.model, self.recipe)
         self.progress = Progress(collapsed=self.progress.epoch)
 
-    @property
-    def main(self) -> bool:
-        """Whether this process writes the files."""
-        return self.processes.global_rank == 0
-
     def save_checkpoint(self) -> None:
         """Write a checkpoint, with the whole state of the run."""
         states = self.model.state_dict(), self.optimizer.state_dict()
@@ -202,27 +192,27 @@ SAVE_EVERY = 600.0
 """Seconds between two checkpoints within an epoch; a killed run loses no more than this."""
 
 
-def train_in_process(processes: Processes, watcher: Watcher | None, recipe: Recipe, arrays: Path, folder: Path) -> None:
+def train_on(recipe: Recipe, arrays: Path, folder: Path, watcher: Watcher | None) -> None:
     """Train on a prepared corpus until the end, and write the model; a checkpoint in the folder is continued."""
-    training = _begin(processes, watcher, recipe, open_prepared(arrays), folder)
+    training = _begin(recipe, open_prepared(arrays), folder, watcher)
     try:
         with reporting_full_disk(folder):
             _epochs(training)
-            if training.main:
-                write_model(training)
+            write_model(training)
     except (TrainingError, MemoryError, RuntimeError) as error:
         if isinstance(error, TrainingError) or out_of_memory(error):
             raise _explained(error, training) from error
         raise
 
 
-def _begin(processes: Processes, watcher: Watcher | None, recipe: Recipe, prepared: Prepared, folder: Path) -> Training:
+def _begin(recipe: Recipe, prepared: Prepared, folder: Path, watcher: Watcher | None) -> Training:
     check_run(recipe, prepared)
     check_warmup(recipe, len(epoch_batches(prepared, recipe, "train", 0)))
     checkpoint = load_checkpoint(folder)
     start = new_model(recipe, prepared, first=checkpoint is None)
     optimizer = make_optimizer(start.model, recipe)
-    encode = processes.setup_module(start.model)
+    device = best_device()
+    encode = placed(start.model, recipe.training, device)
     progress = Progress()
     if checkpoint is not None:
         same_recipe(folder, checkpoint.recipe, dump_recipe(recipe))
@@ -234,7 +224,7 @@ def _begin(processes: Processes, watcher: Watcher | None, recipe: Recipe, prepar
         progress = checkpoint.progress
         start.model.load_state_dict(checkpoint.model)
         optimizer.load_state_dict(checkpoint.optimizer)
-    return Training(recipe, prepared, folder, processes, watcher, start, encode, optimizer, progress)
+    return Training(recipe, prepared, folder, device, watcher, start, encode, optimizer, progress)
 
 
 def _epochs(training: Training) -> None:
@@ -253,30 +243,28 @@ def _epochs(training: Training) -> None:
         progress.plateau.see(loss, settings, steps=int(row["step"] or 0), informed=informed(row))
         progress.end_epoch(row)
         progress.keep_if_best(chosen_by, training.model.state_dict(), count=settings.average)
-        if training.main:
-            training.save_checkpoint()
-            write_log(training.folder, progress.history)
-            if training.watcher:
-                training.watcher.epoch(row)
+        training.save_checkpoint()
+        write_log(training.folder, progress.history)
+        if training.watcher:
+            training.watcher.epoch(row)
 
 
 def _validated(training: Training) -> tuple[Row, float]:
     """Return validation figures of the model, and the number by which the best epochs are chosen (lowest is best)."""
-    recipe, prepared, processes = training.recipe, training.prepared, training.processes
+    recipe, prepared, device = training.recipe, training.prepared, training.device
     training.model.eval()
-    figures = validate(training.model, prepared, recipe, processes.device)
-    loss = processes.broadcast(figures.loss)  # may differ in the last bit between GPUs, and decides what follows
+    figures = validate(training.model, prepared, recipe, device)
     rank = None
     if recipe.training.choose == "median-rank":
-        rank = processes.broadcast(validation_median_rank(training.model, prepared, recipe, processes.device))
+        rank = validation_median_rank(training.model, prepared, recipe, device)
     row = {
-        "validation_loss": loss,
+        "validation_loss": figures.loss,
         "no_information": figures.no_information,
         "validation_auc": figures.auc,
         "validation_median_rank": rank,
         "positive_cosines": figures.positive,
     }
-    return row, loss if rank is None else rank
+    return row, figures.loss if rank is None else rank
 
 
 def _epoch(training: Training) -> tuple[Row, float, float]:
@@ -284,8 +272,8 @@ def _epoch(training: Training) -> tuple[Row, float, float]:
 
     Returns the row of the log, the validation loss, and the number by which the best epochs are chosen.
     """
-    recipe, prepared, progress, processes = training.recipe, training.prepared, training.progress, training.processes
-    epoch, device = progress.epoch, processes.device
+    recipe, prepared, progress = training.recipe, training.prepared, training.progress
+    epoch = progress.epoch
     began = time.perf_counter() - progress.seconds  # as if there had been no interruptions
     steps, rate = _steps(training, began)
     validated, chosen_by = _validated(training)
@@ -298,8 +286,8 @@ def _epoch(training: Training) -> tuple[Row, float, float]:
         "learning_rate": rate,
         "train_loss": progress.total / progress.count,
         **validated,
-        "no_gradient": processes.broadcast(progress.no_gradient / progress.step),
-        **(sampling(training.model, prepared, recipe, device) if training.main else Sampling())._asdict(),
+        "no_gradient": progress.no_gradient / progress.step,
+        **sampling(training.model, prepared, recipe, training.device)._asdict(),
         "seconds": time.perf_counter() - began,
     }
     return row, loss, chosen_by
@@ -307,18 +295,17 @@ def _epoch(training: Training) -> tuple[Row, float, float]:
 
 def _steps(training: Training, began: float) -> tuple[int, float]:
     """Do the remaining steps of an epoch that ``began`` then; return its number of steps and the last learning rate."""
-    recipe, progress, processes = training.trained_by, training.progress, training.processes
+    recipe, progress, prepared = training.trained_by, training.progress, training.prepared
     epoch = progress.epoch
-    prepared, rank = training.prepared, processes.global_rank
-    planned = epoch_batches(prepared, recipe, "train", epoch, rank=rank, ranks=processes.world_size)
+    planned = epoch_batches(prepared, recipe, "train", epoch)
     steps = len(planned)
     rate = partial(learning_rate, recipe.training, epoch, steps=steps, plateau=progress.plateau)
     training.model.train()
     saved = time.perf_counter()
-    reads = planned_reads(prepared, recipe, planned, training=True, epoch=epoch, rank=rank, start=progress.step)
+    reads = planned_reads(prepared, recipe, planned, training=True, epoch=epoch, start=progress.step)
     for step, batch in enumerate(read_ahead(reads, readers=recipe.training.readers), progress.step):
         losses = training_step(
-            processes, training.encode, training.optimizer, batch, recipe, epoch=epoch, step=step, rate=rate(step)
+            training.device, training.encode, training.optimizer, batch, recipe, epoch=epoch, step=step, rate=rate(step)
         )
         loss = float(losses.sum())
         if not math.isfinite(loss):
@@ -328,7 +315,7 @@ def _steps(training: Training, began: float) -> tuple[int, float]:
         progress.no_gradient += not any(p.grad is not None and bool(p.grad.any()) for p in training.model.parameters())
         if training.watcher:
             training.watcher.step(epoch + 1, step + 1, steps, loss / len(losses))
-        if training.main and time.perf_counter() - saved >= SAVE_EVERY:
+        if time.perf_counter() - saved >= SAVE_EVERY:
             progress.seconds = time.perf_counter() - began
             training.save_checkpoint()
             saved = time.perf_counter()
@@ -417,13 +404,13 @@ def _chosen(training: Training) -> dict[str, Any]:
         figures["collapse"] = collapse
     if recipe.training.average > 1:
         figures["averaged_epochs"] = sorted(epoch for _, epoch, _ in progress.best)
-        figures["validation_loss"] = validate(training.model, training.prepared, recipe, training.processes.device).loss
+        figures["validation_loss"] = validate(training.model, training.prepared, recipe, training.device).loss
     return figures
 
 
 def _measured(training: Training) -> dict[str, Any]:
     """Compute the metrics of the model on the splits that it was not trained on."""
-    recipe, model, prepared, device = training.recipe, training.model, training.prepared, training.processes.device
+    recipe, model, prepared, device = training.recipe, training.model, training.prepared, training.device
     relations = learned_relations(recipe, prepared)
     metrics: dict[str, Any] = {"relations": relations} if relations else {}
     if recipe.reads_concepts:

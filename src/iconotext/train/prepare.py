@@ -230,7 +230,6 @@ def _feature_settings(recipe: Recipe) -> dict[str, Any]:
         "text": recipe.features.text,
         "image": recipe.features.image,
         "dual_encoder": recipe.dual_encoder,
-        "towers": [recipe.text.kind == "tower", recipe.image.kind == "tower"],
         "augmentations": recipe.features.augmentations,
         "max_regions": [recipe.regions.max_regions] if recipe.regions else None,
         "max_tokens": recipe.words.max_tokens if recipe.words else None,

@@ -16,7 +16,7 @@ from iconotext.system.files import locked, reporting_full_disk, write_text
 from iconotext.train.changes import changed_links, write_changes
 from iconotext.train.checkpoint import BUSY, CHECKPOINT, LOCK, gone_if_refused, same_recipe
 from iconotext.train.collapse import raise_if_dead
-from iconotext.train.parallel import Watcher, launch
+from iconotext.train.device import Watcher
 from iconotext.train.prepare import Report, lock_of, no_report, prepare
 from iconotext.train.prepared import open_prepared
 from iconotext.train.start import check_start, with_init
@@ -70,9 +70,9 @@ def train(
         if not finished(folder):
             prepare(recipe, corpora, arrays, report=report)
             write_text(folder / RECIPE, text, force=True)
-            from iconotext.train.loop import train_in_process
+            from iconotext.train.loop import train_on
 
-            launch(train_in_process, recipe.training, watcher, recipe, arrays, folder)
+            train_on(recipe, arrays, folder, watcher)
         _compare_links(recipe, corpora, folder, arrays)
         (folder / CHECKPOINT).unlink(missing_ok=True)  # left over if finishing was interrupted
         shutil.rmtree(folder / CORPUS, ignore_errors=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iconotext.corpus.shards import corpus_files, rows_of
-from iconotext.encoders.stored_model import DUAL, StoredModel, init_folder, load_model
+from iconotext.encoders.stored_model import StoredModel, init_folder, load_model
 from iconotext.errors import CorpusError, FeatureError, SettingError
 from iconotext.extras import require
 from iconotext.features import check_backbones
@@ -113,9 +113,6 @@ def with_init(recipe: Recipe) -> Recipe:
     inherited = {name: getattr(old, name) for name in ("dim", "features", "text", "image", "linking")}
     if _of_another_corpus(recipe.features.image, old.features.image):
         inherited["features"] = old.features.model_copy(update={"image": recipe.features.image})
-    if old.towers:
-        source = str(init_folder(recipe.init) / DUAL)
-        inherited["features"] = old.features.model_copy(update={"text": source, "image": source})
     if old.words is not None:
         inherited["text"] = old.words.model_copy(update={"word_vectors": None})  # that model's word vectors are used
     resolved = recipe.model_copy(update=inherited)
@@ -143,8 +140,7 @@ def take_over(model: JointModel, old: StoredModel, prepared: Prepared, recipe: R
     Scale and bias are not copied: they belong to the objective, which may differ. A file of features does not name the
     network that made it; of two files only the dimensions, and the concepts of their regions, are compared.
     """
-    if not recipe.towers:
-        _take_encoders(model, old, prepared, recipe)  # a dual encoder's weights came with its folder
+    _take_encoders(model, old, prepared, recipe)
     if model.coherence is not None and old.model.coherence is not None:
         _continue_relations(model.coherence, learned_relations(recipe, prepared), old.model.coherence, old.relations)
 

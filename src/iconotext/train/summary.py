@@ -107,7 +107,7 @@ def _gains(metrics: Mapping[str, Any]) -> Iterator[str]:
             yield f"links changed: none; of {pictures}, each has the same best sentence as before"
         if changed.get("held_out"):
             yield describe_gain(changed["held_out"])
-        elif "held_out" in changed:  # empty; models of earlier versions lack it
+        else:
             yield (
                 "not measured: whether the new links are better, since no document that was not trained on has known "
                 "links; look at some of them, or write known links by hand and run `iconotext evaluate --compare`"
@@ -128,9 +128,8 @@ def relation_summary(folder: Path) -> Iterator[str]:
             f"{_precision(figures['text'])}, {figures['pairs']} pairs: the picture "
             + ("counts" if metrics["pictures"]["kept"][name] else "does not count")
         )
-    if "splits" in metrics:  # older models lack it
-        of = " and ".join(f"{metrics['splits'].get(name, 0)} of {name}" for name in ("validation", "test"))
-        yield f"trained on {metrics['pairs']} labelled pairs, {of} splits"
+    of = " and ".join(f"{metrics['splits'].get(name, 0)} of {name}" for name in ("validation", "test"))
+    yield f"trained on {metrics['pairs']} labelled pairs, {of} splits"
 
 
 def _precision(value: float | None) -> str:

@@ -23,7 +23,6 @@ from iconotext.plain_text import readable
 from iconotext.report.embedded import embed
 from iconotext.report.flow import title
 from iconotext.report.page import filled
-from iconotext.similarity.matching import best_matching
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -185,10 +184,12 @@ def strongest_edges(
         links: Gold links; None if unknown.
         count: Maximum number of edges.
     """
+    from scipy.optimize import linear_sum_assignment
+
     matrix = checked_scores(scores)
     gold = None if links is None else gold_matrix((matrix.shape[0], matrix.shape[1]), links)
     # Negative scores count as none, else they would keep edges out that raise the sum.
-    rows, columns = best_matching(np.maximum(matrix, 0))
+    rows, columns = linear_sum_assignment(np.maximum(matrix, 0), maximize=True)
     edges = [
         Edge(int(i), int(j), float(matrix[i, j]), None if gold is None else bool(gold[i, j]))
         for i, j in zip(rows, columns, strict=True)

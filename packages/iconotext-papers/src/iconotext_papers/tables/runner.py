@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
@@ -74,14 +75,30 @@ class Job:
     losses: bool = False
 
 
+class Forwarded:
+    """Sends the calls of a run's watcher to another process, each as the name of its method and its arguments."""
+
+    def __init__(self, send: Send) -> None:
+        self._send, self._next = send, 0.0
+
+    def step(self, epoch: int, step: int, steps: int, loss: float) -> None:
+        """See ``Watcher``; most steps are not sent."""
+        if (now := time.monotonic()) >= self._next:
+            self._next = now + STEP_INTERVAL
+            self._send(("step", (epoch, step, steps, loss)))
+
+    def epoch(self, row: dict[str, float | None]) -> None:
+        """See ``Watcher``."""
+        self._send(("epoch", (dict(row),)))
+
+
 def work(job: Job, send: Send) -> None:
     """Train the model, continue its training, or do nothing for a trained one; then measure it."""
-    from iconotext.train.parallel import Forwarded
     from iconotext.train.prepared import open_prepared
     from iconotext.train.run import train
 
     with contextlib.suppress(CollapseError):  # the table measures it, and marks it
-        train(job.recipe, [job.corpus], job.folder, prepared=job.prepared, watcher=Forwarded(send, STEP_INTERVAL))
+        train(job.recipe, [job.corpus], job.folder, prepared=job.prepared, watcher=Forwarded(send))
     if job.kind == "links":
         prepared = open_prepared(job.prepared) if job.losses else None
         links.score_links(job.folder, job.tested, job.results, job.about, prepared=prepared)
@@ -129,7 +146,7 @@ def run_jobs(
                 logs.mkdir(parents=True, exist_ok=True)
                 watch.started(key)
                 with environment(thread_shares(processes)):
-                    # Not a daemon, which could not start the processes that training on several devices needs.
+                    # Not a daemon, which could not start processes itself.
                     running[Child(_do, job, work, log, daemon=False)] = key, log
             for child in with_messages(running, 0.5):  # without a limit, Windows would not hear Ctrl-C
                 key, log = running[child]

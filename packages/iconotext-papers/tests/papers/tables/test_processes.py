@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from types import SimpleNamespace
 
 import pytest
 
@@ -16,7 +15,6 @@ from iconotext.errors import SettingError
 from iconotext.system import threads as cores
 from iconotext.system.files import write_text
 from iconotext.system.processes import Child
-from iconotext.train.parallel import _in_process
 from iconotext_papers.tables.runner import run_jobs
 from papers.support import tables
 
@@ -53,20 +51,7 @@ def wait(job, send):
     sleep(child)
 
 
-def wait_for_training(job, send):
-    """As one that trains in several processes, which Fabric starts."""
-    key, folder = job
-    arguments = (SimpleNamespace(global_rank=1), None, sleep, None, 1, (folder / "rank",))
-    child = multiprocessing.get_context("spawn").Process(target=_in_process, args=arguments)
-    child.start()
-    _until((folder / "rank").is_file)
-    write_text(folder / key, f"{os.getpid()} {child.pid}")
-    sleep(child)
-
-
-def sleep(_, watcher=None, there=None):
-    if there is not None:
-        there.touch()
+def sleep(_):
     time.sleep(3600)
 
 
@@ -119,14 +104,12 @@ def test_an_interruption_ends_all_processes_at_once(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.kill
-@pytest.mark.parametrize(
-    ("work", "end"), [(wait, signal.SIGKILL), (wait, signal.SIGINT), (wait_for_training, signal.SIGKILL)]
-)
-def test_no_process_outlives_whoever_started_it(tmp_path, work, end):
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
+def test_no_process_outlives_whoever_started_it(tmp_path, end):
     code = (
         "import sys; from pathlib import Path\n"
         "from iconotext_papers.tables.runner import run_jobs\n"
-        f"from papers.tables.test_processes import Seen, {work.__name__} as work\n"
+        "from papers.tables.test_processes import Seen, wait as work\n"
         "folder = Path(sys.argv[1])\n"
         "run_jobs([('job', ('job', folder))], work, processes=1, logs=folder / 'logs', watch=Seen())\n"
     )
