@@ -21,7 +21,7 @@ from iconotext.read.format import EXAMPLES
 def check(
     paths: Annotated[
         list[str],
-        typer.Argument(metavar="PATH", help=f"Documents, or folders of them. {EXAMPLES}, ...", show_default=False),
+        typer.Argument(metavar="PATH...", help=f"Documents, or folders of them. {EXAMPLES}, ...", show_default=False),
     ],
     checking: Annotated[
         CheckSettings,

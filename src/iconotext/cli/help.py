@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-import typer
+from iconotext.cli.output import say
 
 NAMES = 25
 """Maximum width of the column of names; the text of a longer name begins on the next line."""
@@ -73,7 +73,7 @@ class PlainHelp:
         """Parse the arguments of a call; without any, a group prints its help."""
         command: Any = self
         if not args and command.no_args_is_help and not ctx.resilient_parsing:
-            typer.echo(ctx.get_help())  # Typer's own message for this is empty, since it expects Rich to have printed
+            say(ctx.get_help())  # Typer's own message for this is empty, since it expects Rich to have printed
             ctx.exit(2)
         return super().parse_args(ctx, args)  # type: ignore[misc]  # Click has it
 

@@ -266,7 +266,7 @@ def _known_output(name: str) -> str:
 
 Paths = Annotated[
     list[str],
-    argument(metavar="PATH", help=f"Documents, folders of them, or web pages with --fetch. {EXAMPLES}, ..."),
+    argument(metavar="PATH...", help=f"Documents, folders of them, or web pages with --fetch. {EXAMPLES}, ..."),
 ]
 
 
