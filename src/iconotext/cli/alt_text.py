@@ -76,7 +76,7 @@ def draft(
     linking: Linking = LinkSettings(),
     captioning: Captioning = CaptionerSettings(),
     write: Annotated[
-        bool, typer.Option("--write", help=f"Put the drafts into the documents, after a look. Into {WRITABLE_OR}.")
+        bool, typer.Option("--write", help=f"Put the drafts into the documents, after a look. They are {WRITABLE_OR}.")
     ] = False,
     replace_: Annotated[
         bool,

@@ -219,7 +219,7 @@ class EvaluateSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     seed: int = Field(0, ge=0)
-    """Seed of the random choices. Of intervals, permutations, pools and the random baseline."""
+    """Seed of the random choices. These are intervals, permutations, pools and the random baseline."""
 
     resamplings: int = Field(2000, ge=100)
     """Samples for an interval. Documents, or pairs, are drawn anew so often."""

@@ -45,7 +45,7 @@ def context(
     reading: Reading,
     linking: Linking,
     words: Annotated[
-        int, typer.Option(min=1, help="Most words for each picture. Of its sentences together.")
+        int, typer.Option(min=1, help="Most words for each picture. Its sentences together have no more.")
     ] = CONTEXT_WORDS,
     output: Output = None,
     json: Json = False,

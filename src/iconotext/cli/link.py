@@ -299,8 +299,7 @@ def link(
         bool,
         typer.Option(
             "--all-pages",
-            help="Make a page also of documents without pictures. Of those of a folder: a file that is named"
-            " always has one.",
+            help="Make a page also of documents without pictures. A file that is named always has one.",
         ),
     ] = False,
     quiet: Quiet = False,

@@ -118,8 +118,8 @@ Runtime = Annotated[
     typer.Option(
         callback=_for_all_processes("ICONOTEXT_RUNTIME"),
         expose_value=False,
-        help="What runs the encoders: onnx, torch or auto. Those that ship; auto is torch where there is"
-        " a GPU for it (default: ICONOTEXT_RUNTIME, else auto).",
+        help="What runs the encoders: onnx, torch or auto. It runs those that ship; auto is torch where "
+        "there is a GPU for it (default: ICONOTEXT_RUNTIME, else auto).",
         show_default=False,
     ),
 ]

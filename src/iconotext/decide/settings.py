@@ -40,7 +40,7 @@ class LinkSettings(BaseModel):
     )
 
     habit: Literal["above", "below", "inside"] | None = None
-    """Where pictures stand, seen from their text (default: learned). From the documents themselves."""
+    """Where pictures stand, seen from their text (default: learned). It is learned from the documents themselves."""
 
     k: int = Field(3, ge=1)
     """Sentences for each picture, at most. Those with the largest confidences."""
@@ -57,7 +57,8 @@ class LinkSettings(BaseModel):
     features (``features.npy``) for a model that was trained on one."""
 
     concepts: int = Field(10, ge=1)
-    """Class names that stand for a picture. The most probable ones, in the concept bridge (K in Hessel 2019)."""
+    """Class names that stand for a picture. They are the most probable ones, in the concept bridge (K in Hessel
+    2019)."""
 
     cache: bool = True
     """Keep features on disk. What has not changed is then not encoded again."""

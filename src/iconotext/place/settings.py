@@ -25,10 +25,11 @@ class PlaceSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     min_confidence: float = Field(MIN_CONFIDENCE, ge=0, le=1)
-    """Smallest probability of a place. That the picture belongs to the paragraph; pictures below it are left out."""
+    """Smallest probability of a place. It says that the picture belongs to the paragraph; pictures below it are left
+    out."""
 
     most: int | None = Field(None, ge=1)
-    """Most pictures for the text (default: no limit). The most probable ones."""
+    """Most pictures for the text (default: no limit). The most probable ones are taken."""
 
     parallel: bool = False
     """The text translates the documents of the pictures. It says the same in the same order: then pictures come from

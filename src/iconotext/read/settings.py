@@ -63,7 +63,7 @@ class ReadSettings(BaseModel):
     is left out without being asked. May be repeated."""
 
     epub: Literal["book", "chapters"] = "book"
-    """What of an EPUB is a document. The book, or each chapter."""
+    """What of an EPUB is a document. It is the book, or each chapter."""
 
     captions: bool = False
     """Captions and alternative texts are sentences, too."""

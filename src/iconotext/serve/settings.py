@@ -15,7 +15,7 @@ class ServeSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, validate_default=True)
 
     root: Path | None = None
-    """Folder whose documents may be opened (default: none). From the page, by their path; without it, only what is
+    """Folder whose documents may be opened (default: none). The page opens them by their path; without it, only what is
     dropped."""
 
     data: Path = Path("iconotext-serve")
@@ -44,7 +44,7 @@ class ServeSettings(BaseModel):
     """Largest upload, in bytes. Also the largest sum of what a zip unpacks to."""
 
     max_files: int = Field(2_000, ge=1)
-    """Most files at a time. In an upload, a zip or an opened folder."""
+    """Most files at a time. They come in an upload, a zip or an opened folder."""
 
     max_seconds: float = Field(600.0, ge=1)
     """Most seconds for one document. It is read and linked in them."""

@@ -66,8 +66,8 @@ class CaptionSettings(DocumentShape):
     """The same for evaluation (default: as shuffles). That is, for validation and test."""
 
     topical: bool = False
-    """The images of a document are similar. By the features of ``--backbone``; as in Story-DII, where they come from
-    one album."""
+    """The images of a document are similar. They are so by the features of ``--backbone``, as in Story-DII, where they
+    come from one album."""
 
     def shuffles_of(self, split: Split) -> int:
         """Return how often the photographs of a split are shuffled and divided into groups."""
@@ -267,14 +267,14 @@ class Settings(CaptionSettings, BuilderSettings):
     """Format of the captions. auto: as the files look."""
 
     images: Path | None = None
-    """Folder of the images. Where they are not in the source or beside it."""
+    """Folder of the images. It is needed where they are not in the source or beside it."""
 
     rule: Literal["mscoco", "dii", "dii-stress"] = "mscoco"
     """How documents are composed. mscoco: 5 pairs, 5 other images, 5 other captions; dii: 5 pairs of similar images;
     dii-stress: and 45 other captions."""
 
     validation: float = Field(0, ge=0)
-    """Share of photographs for validation. Of those without a split."""
+    """Share of photographs for validation. It is taken of those without a split."""
 
     test: float = Field(0, ge=0)
     """The same for test."""
@@ -283,7 +283,7 @@ class Settings(CaptionSettings, BuilderSettings):
     """Test on the photographs meant for validation. --validation then takes a share of those for training."""
 
     backbone: str = "efficientnet-lite0"
-    """Backbone that says which images are similar. For topical documents."""
+    """Backbone that says which images are similar. It is used for topical documents."""
 
     download: bool = False
     """Fetch a missing backbone from the Hugging Face hub."""

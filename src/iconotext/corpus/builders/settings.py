@@ -30,7 +30,7 @@ class DataSetSettings(BuilderSettings):
     """Folder with the original files, as downloaded."""
 
     images: Path | None = None
-    """Folder of the images. Where they are not in the source."""
+    """Folder of the images. It is needed where they are not in the source."""
 
     @property
     def image_folder(self) -> Path:
