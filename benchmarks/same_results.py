@@ -99,7 +99,6 @@ ALL = COMMANDS | published_sets.COMMANDS
 
 # What is called otherwise in trees in which the papers have no package of their own.
 WITHOUT_PAPERS = {
-    "papers analyze detection": "evaluate object-detection",
     "papers build": "corpus build",
     "papers ": "",
 }

@@ -55,8 +55,7 @@ from iconotext.recipe import Recipe, load_recipe, make_recipe
 from iconotext.recipe.encoders import Inputs
 from iconotext.train import train
 from iconotext.train.batches import Batch
-from iconotext.train.device import best_device, placed
-from iconotext.train.loop import make_optimizer, training_step
+from iconotext.train.loop import best_device, make_optimizer, placed, training_step
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 

@@ -22,8 +22,7 @@ from iconotext.errors import IconotextError, OutsideError, SettingError
 from iconotext.excerpts import CONTEXT_WORDS
 from iconotext.extras import require
 from iconotext.features.model_folder import SHIPPED
-from iconotext.library.pictures import pictures_for
-from iconotext.library.search import Query, Searcher
+from iconotext.library.search import Query, Searcher, pictures_for
 from iconotext.library.settings import is_library, read_settings
 from iconotext.linked import LinkedDocument
 from iconotext.linker import Linker

@@ -34,6 +34,7 @@ class MadeUpEncoder:
     dim: int
     texts: Callable[[Sequence[str]], Any]
     pictures: Callable[[Sequence[Any]], Any]
+    coherence: Any = None
     sees: str = "made-up"
     name: str = "made-up"
     text_backbone: Any = None

@@ -67,7 +67,7 @@ def small_recipe(**tables) -> Recipe:
         "image": {"dropout": 0.1},
         "training": {"epochs": 3, "learning_rate": 0.01, "batch": 8},
     }
-    if tables.get("text", {}).get("kind") in ("projection", "identity"):
+    if tables.get("text", {}).get("kind") == "projection":
         del values["text"]["word_dim"]
     for name, value in tables.items():
         values[name] = values.get(name, {}) | value if isinstance(value, dict) else value

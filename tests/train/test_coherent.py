@@ -193,8 +193,6 @@ def test_a_median_rank_needs_pairs(tmp_path):
         ('objective.relations=["Story", "Story"]', "twice"),
         ("text.batch_norm=true", "text.batch_norm: no such key for kind lstm"),
         ("similarity.kind=labelled-pairs", "coherence needs documents"),
-        ("text.kind=identity", "text.word_dim: no such key for kind identity"),
-        ("image.kind=identity", "both or neither"),
     ],
 )
 def test_settings_that_contradict_each_other_are_refused(setting, said):

@@ -52,7 +52,5 @@ def test_an_adapter_that_learns_nothing_is_the_encoder(models, corpus, tmp_path)
 def test_what_cannot_be_trained_is_refused(models, corpus, tmp_path):
     with pytest.raises(SettingError, match="dim is 13"):
         train(recipe("dual-adapter", models / "clip", "dim=13"), [corpus], tmp_path / "model")
-    with pytest.raises(SettingError, match="both or neither"):
-        recipe("dual-adapter", models / "clip", "image.kind=identity")
     with pytest.raises(SettingError, match="batch_norm"):
         recipe("dual-adapter", models / "clip", "text.batch_norm=true")

@@ -14,9 +14,6 @@ import zstandard
 from made_up import THINGS, picture, table, written
 
 COMMANDS = {
-    "evaluate-object-detection": (
-        "papers analyze detection {in}/linked/corpus.jsonl --json --word-vectors {in}/linked/words.txt"
-    ),
     "train-hessel": """
         train hessel2019/assignment -c {in}/linked/corpus.jsonl -o model --set features.image=efficientnet-lite0 \
             --set dim=8 --set text.word_dim=8 --set training.epochs=2 --set training.batch=4

@@ -103,7 +103,7 @@ COMMANDS = (
     Command("corpus check", "List everything that is wrong with a corpus.", "corpus:check"),
     Command("corpus convert", "Write a corpus in another format.", "corpus:convert"),
     Command("corpus split", "Divide a corpus into train, validation and test, at random.", "corpus:split"),
-    Command("corpus stats", "Count documents, sentences, images and links.", "corpus_stats:stats"),
+    Command("corpus stats", "Count documents, sentences, images and links.", "corpus:stats"),
     Command(
         "corpus build",
         "Make a corpus from documents or captioned photographs.",

@@ -18,7 +18,7 @@ from iconotext.errors import SettingError
 from iconotext.excerpts import CONTEXT_WORDS, Chunk, ChunkImage, SlimChunk
 from iconotext.linker import LinkSettings
 from iconotext.plain_text import counted, json_text, percent, readable, shortened
-from iconotext.report.chunk_settings import ChunkSettings
+from iconotext.report.chunks import ChunkSettings
 from iconotext.report.context import Context
 from iconotext.types import LinkedDocument
 

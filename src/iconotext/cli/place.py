@@ -105,7 +105,7 @@ def _sources(text: Document, paths: list[Path]) -> list[Given]:
     sources: list[Given] = []
     for path in paths:
         if is_library(path):
-            from iconotext.library.pictures import pictures_for
+            from iconotext.library.search import pictures_for
 
             sources += pictures_for(text, path)
         else:

@@ -23,7 +23,6 @@ from iconotext.recipe.encoders import (
     IMAGE_ENCODERS,
     TEXT_ENCODERS,
     EncoderSettings,
-    IdentitySettings,
     Inputs,
     ProjectionSettings,
     RegionSettings,
@@ -187,9 +186,6 @@ def make_encoder(side: Literal["text", "image"], recipe: Recipe, inputs: Inputs)
             if settings.residual:
                 check_dim(side, "residual = true", features, dim)
             return network(features, dim=dim, **options)
-        case IdentitySettings():
-            check_dim(side, 'kind = "identity"', features, dim)
-            return network()
         case RegionSettings():
             name_dim = recipe.words.word_dim if recipe.words else inputs.text_features
             name_dim = dim if settings.shared_projection else name_dim

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from iconotext.encoders.image_source import ImageSource
     from iconotext.encoders.spaces import Space
     from iconotext.encoders.stored_model import StoredModel
-    from iconotext.features.backbone import TextBackbone
     from iconotext.features.cached_backbones import ReadLayers
 
 DEFAULT_TEXT = "minilm"
@@ -104,12 +103,9 @@ def trained_encoder(request: ModelRequest, stored: StoredModel | None = None) ->
     folder, cache = init_folder(request.name), request.cache
     stored = stored or load_model(folder)
     features = stored.recipe.features
-    if stored.recipe.dual_encoder:
-        reading, source = _dual(folder, stored, {"text": request.text, "image": request.image}, cache)
-    else:
-        reading = load_text_backbone(DEFAULT_TEXT if features.text == "words" else request.text or features.text)
-        _check_same(folder, stored, {"text": "words" if features.text == "words" else reading.name})
-        source = _image_source(folder, stored, request.image or features.image, cache)
+    reading = load_text_backbone(DEFAULT_TEXT if features.text == "words" else request.text or features.text)
+    _check_same(folder, stored, {"text": "words" if features.text == "words" else reading.name})
+    source = _image_source(folder, stored, request.image or features.image, cache)
     texts = reading if cache is None else cached_text(reading, cache, read_layers=request.read_layers)
     uncached, reader = reading, texts
     if stored.vocabulary is not None and stored.recipe.words is not None:
@@ -121,18 +117,6 @@ def trained_encoder(request: ModelRequest, stored: StoredModel | None = None) ->
     layer = stored.model.coherence if stored.relations else None
     coherence = None if layer is None else Coherence(tuple(stored.relations), layer)
     return Encoder(request.name, texts, reader, uncached, source, space, coherence, folder)
-
-
-def _dual(
-    folder: Path, stored: StoredModel, requested: Mapping[str, str | None], cache: FeatureCache | None
-) -> tuple[TextBackbone, ImageSource]:
-    trained_on = stored.recipe.features.text
-    for side, other in requested.items():
-        if other not in (None, trained_on):
-            raise FeatureError(f"{folder}: was trained on the dual encoder {trained_on}; {side}={other} is another")
-    dual = load_dual_encoder(trained_on)
-    _check_same(folder, stored, {"text": dual.text.name, "image": dual.image.name})
-    return dual.text, picture_source(dual.image, cache)
 
 
 def _image_source(folder: Path, stored: StoredModel, image: str, cache: FeatureCache | None) -> ImageSource:

@@ -20,7 +20,7 @@ from iconotext.extras import require
 from iconotext.features.model_folder import MODELS, SHIPPED, no_such_model, shipped_folder
 from iconotext.networks.int8 import projection_shapes
 from iconotext.recipe import Recipe, dump_recipe, load_recipe
-from iconotext.recipe.encoders import IdentitySettings, Inputs, ProjectionSettings
+from iconotext.recipe.encoders import Inputs, ProjectionSettings
 from iconotext.system.files import write_bytes, write_text
 from iconotext.system.strict_json import parse_json
 
@@ -174,12 +174,9 @@ def read_metrics(folder: Path) -> dict[str, Any]:
 def _in_torch(stored: StoredModel, side: str) -> bool:
     """Tell whether a side needs PyTorch; ``ValueError`` if it does not and its weights are not those of the recipe."""
     settings = getattr(stored.recipe, side)
-    if isinstance(settings, IdentitySettings):
-        shapes: dict[str, tuple[int, ...]] = {}
-    elif isinstance(settings, ProjectionSettings):
-        shapes = projection_shapes(getattr(stored.inputs, f"{side}_features"), stored.recipe.dim, settings)
-    else:
+    if not isinstance(settings, ProjectionSettings):
         return True
+    shapes = projection_shapes(getattr(stored.inputs, f"{side}_features"), stored.recipe.dim, settings)
     stored_shapes = {name: array.shape for name, array in stored.projection(side).items()}
     if stored_shapes != shapes:
         raise ValueError(f"{side} has weights {stored_shapes}, the recipe says {shapes}")

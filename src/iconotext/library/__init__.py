@@ -9,9 +9,8 @@ from iconotext.system.lazy import lazy
 if TYPE_CHECKING:
     from iconotext.library.candidates import Filters, Match, make_filters
     from iconotext.library.commit import Report
-    from iconotext.library.pictures import pictures_for
     from iconotext.library.results_page import write_search_page
-    from iconotext.library.search import Answer, Query, Result, Searcher, find_images
+    from iconotext.library.search import Answer, Query, Result, Searcher, find_images, pictures_for
     from iconotext.library.store import Library, describe, open_library
     from iconotext.library.update import add_paths, remove_from_library
 
@@ -50,7 +49,7 @@ __getattr__, __dir__ = lazy(
         "find_images": "iconotext.library.search",
         "make_filters": "iconotext.library.candidates",
         "open_library": "iconotext.library.store",
-        "pictures_for": "iconotext.library.pictures",
+        "pictures_for": "iconotext.library.search",
         "remove_from_library": "iconotext.library.update",
         "write_search_page": "iconotext.library.results_page",
     },

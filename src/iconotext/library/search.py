@@ -20,14 +20,14 @@ from iconotext.decide.choose import LANGUAGE
 from iconotext.errors import ImageError, LibraryError, SettingError
 from iconotext.library.candidates import Candidates, Filters, Match, find_candidates
 from iconotext.library.damage import TABLE
-from iconotext.library.items import Item, Near, Place
+from iconotext.library.items import Item, Near, Place, member_content
 from iconotext.library.models import library_encoder, relation_model_of
 from iconotext.library.settings import SETTINGS
 from iconotext.library.store import Library, open_library
 from iconotext.read.sentences import detect_language
 from iconotext.relations import find_relation, relation_name
 from iconotext.system.object_store import is_remote
-from iconotext.types import LinkedSentence, Member
+from iconotext.types import Document, Image, LinkedSentence, Member, TextLine
 
 if TYPE_CHECKING:
     from iconotext.encoders.encoder import Encoder
@@ -511,3 +511,43 @@ class Searcher:
 def find_images(path: Path, query: Query) -> Answer:
     """Search a library once; see ``Searcher.find``."""
     return Searcher(path).find(query)
+
+
+TOP = 5
+"""Number of pictures that are looked for with each sentence."""
+
+
+def pictures_for(text: Document, library: Path | Searcher, *, top: int = TOP) -> list[Image]:
+    """Return the pictures that match a sentence of a text, each once, with the sentences linked to it.
+
+    Args:
+        library: The library's folder, or one that is open.
+        top: Number of pictures that are looked for with each sentence; those that have nothing but their nearness are
+            not taken.
+
+    Raises:
+        LibraryError: There is no library, or it is damaged.
+    """
+    searcher = library if isinstance(library, Searcher) else Searcher(library)
+    results: dict[str, Result] = {}
+    for sentence in text.sentences:
+        for result in searcher.find(Query(sentence.text, top=top)).results:
+            match = result.match
+            if match is not None and (match.level != "weak" or match.text or match.words):
+                results.setdefault(result.digest, result)
+    return [_image(result) for result in results.values()]
+
+
+def _image(result: Result) -> Image:
+    file: Path | bytes | None = None if result.file is None else Path(result.file)
+    if result.member is not None:
+        file = member_content(result.member, result.digest)
+    return Image(
+        source=result.image,
+        file=file,
+        alt=result.alt,
+        caption=result.caption,
+        lines=(TextLine(result.written, 1.0, (0.0, 0.0, 1.0, 1.0)),) if result.written else None,
+        context=result.sentences,
+        problem=f"it has no file of its own: name {result.document} as well" if file is None else None,
+    )

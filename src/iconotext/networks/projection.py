@@ -56,11 +56,3 @@ class Projection(nn.Module):
             x = functional.dropout(x, drop)
         x = x.float() + functional.normalize(features.float(), dim=-1) if self.residual else x.float()
         return functional.normalize(x, dim=-1)
-
-
-class Identity(nn.Module):
-    """Scales features to length 1, for a side of a dual encoder that is not trained."""
-
-    def forward(self, features: Tensor) -> Tensor:
-        """Turn (N, dim) features into (N, dim) unit vectors."""
-        return functional.normalize(features.float(), dim=-1)

@@ -64,12 +64,6 @@ class ProjectionSettings(EncoderSettings):
         return self.batch_norm
 
 
-class IdentitySettings(EncoderSettings):
-    """The unchanged vectors of a dual encoder; nothing is learned."""
-
-    kind: Literal["identity"] = "identity"
-
-
 class WordSettings(EncoderSettings):
     """Settings of all encoders of words."""
 
@@ -203,14 +197,14 @@ def _kind_unless_named(kind: str) -> BeforeValidator:
 
 
 TextEncoder = Annotated[
-    GRUSettings | TransformerSettings | LSTMSettings | ProjectionSettings | IdentitySettings,
+    GRUSettings | TransformerSettings | LSTMSettings | ProjectionSettings,
     Field(discriminator="kind"),
     _kind_unless_named("gru"),
 ]
 """From word ids or sentence vectors to the joint space."""
 
 ImageEncoder = Annotated[
-    ProjectionSettings | NetworkSettings | RegionSettings | IdentitySettings,
+    ProjectionSettings | NetworkSettings | RegionSettings,
     Field(discriminator="kind"),
     _kind_unless_named("projection"),
 ]
@@ -267,14 +261,6 @@ TEXT_ENCODERS = {
             ProjectionSettings,
             f"{_NETWORKS}.projection:Projection",
         ),
-        EncoderKind(
-            "identity",
-            "One side of a dual encoder, unchanged.",
-            "",
-            "vectors of a dual encoder",
-            IdentitySettings,
-            f"{_NETWORKS}.projection:Identity",
-        ),
     )
 }
 
@@ -298,7 +284,6 @@ IMAGE_ENCODERS = {
             RegionSettings,
             f"{_NETWORKS}.transformer:RegionEncoder",
         ),
-        replace(TEXT_ENCODERS["identity"], reads="features of a dual encoder"),
     )
 }
 

@@ -10,7 +10,6 @@ from iconotext.objectives import OBJECTIVES
 from iconotext.recipe.encoders import (
     TEXT_ENCODERS,
     GRUSettings,
-    IdentitySettings,
     ImageEncoder,
     NetworkSettings,
     ProjectionSettings,
@@ -73,11 +72,6 @@ class Recipe(Settings):
         return self.regions is not None and self.regions.concepts
 
     @property
-    def dual_encoder(self) -> bool:
-        """Whether the joint space is that of a dual encoder."""
-        return isinstance(self.image, IdentitySettings)
-
-    @property
     def starts_from(self) -> str | None:
         """The model from which training starts: ``init``, or a dual encoder that is adapted; or None."""
         if self.init is not None:
@@ -101,7 +95,6 @@ class Recipe(Settings):
             if isinstance(encoder, ProjectionSettings) and encoder.residual and encoder.batch_norm:
                 raise ValueError(f"{side}.residual begins with the features; {side}.batch_norm changes them: take one")
         self._check_image()
-        self._check_dual()
         if self.linking.bridge and (self.words or not isinstance(self.image, ProjectionSettings)):
             raise ValueError("linking.bridge needs a text backbone, and projections of an image backbone's features")
         if self.training.average > 1 and (self.text.collects_statistics or self.image.collects_statistics):
@@ -147,26 +140,10 @@ class Recipe(Settings):
             raise ValueError(f'features.image = "{source}" is a file of regions, for image.kind = "regions"')
         if not regions and self.training.max_regions:
             raise ValueError(f'training.max_regions is for encoders of regions; image.kind is "{self.image.kind}"')
-        if self.features.augmentations and (table or not isinstance(self.image, ProjectionSettings | IdentitySettings)):
+        if self.features.augmentations and (table or not isinstance(self.image, ProjectionSettings)):
             raise ValueError(
                 f'features.augmentations is for projections of an image backbone; features.image is "{source}"'
             )
-
-    def _check_dual(self) -> None:
-        if isinstance(self.text, IdentitySettings) != self.dual_encoder:
-            raise ValueError('text.kind and image.kind are "identity" both or neither: a dual encoder has two sides')
-        if not self.dual_encoder:
-            return
-        text, image = self.features.text, self.features.image
-        if text != image:
-            raise ValueError(
-                f'"identity" are the sides of a dual encoder, which features.text and features.image both '
-                f'name; they are "{text}" and "{image}"'
-            )
-        if not self.objective.coherence and not self.objective.learn_scale:
-            raise ValueError('nothing is learned: encoders are "identity", and objective.coherence is 0')
-        if self.training.choose == "median-rank":
-            raise ValueError('training.choose = "median-rank": with "identity" encoders no rank ever changes')
 
     def _check_similarity(self) -> None:
         kind, objective = self.similarity.kind, self.objective

@@ -1,4 +1,7 @@
-"""The division of a document into chunks at natural borders, with every image in the chunk of its sentences."""
+"""The division of a document into chunks at natural borders, with every image in the chunk of its sentences.
+
+``ChunkSettings`` are the choices of a user.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,10 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from iconotext.errors import SettingError
-from iconotext.excerpts import CHUNK_WORDS, SHIPPED_TOKENIZER, Chunk, ChunkImage, Cut
+from iconotext.excerpts import CHUNK_WORDS, SHIPPED_TOKENIZER, Chunk, ChunkImage, Cut, SlimChunk
 from iconotext.report.context import Excerpts, check_words, image_file
 from iconotext.report.flow import Span, common_path, count_words
 from iconotext.report.length import Ruler, stretches, tokens_ruler, within_limit, words_ruler
@@ -216,3 +221,39 @@ def _image(
             if _at(starts, excerpts.spans[i][0]) == chunk
         ),
     )
+
+
+class ChunkSettings(BaseModel):
+    """How documents are cut into chunks; the command ``chunks`` has an option for each."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    words: int | None = Field(None, ge=1)
+    """Most words of a chunk (default: 300). With a limit in tokens, any number."""
+
+    tokens: int | None = Field(None, ge=1)
+    """Most tokens of a chunk, instead of words. With those that the tokenizer puts before and after a text."""
+
+    tokenizer: str = SHIPPED_TOKENIZER
+    """Tokeniser that counts. minilm, which ships; a file tokenizer.json or a folder with one; or a model of the Hugging
+    Face hub whose files are on this machine."""
+
+    once: bool = False
+    """Put each picture into its best chunk only."""
+
+    full: bool = False
+    """Give all fields. Also the texts of linked sentences, scores, and the numbers of sentences and words."""
+
+    def check(self) -> None:
+        """Check the limit before documents are linked; raises as ``chunks``."""
+        chunk_ruler(self.words, self.tokens, self.tokenizer)
+
+    def of(self, linked: LinkedDocument) -> list[Chunk] | list[SlimChunk]:
+        """Return the chunks of a document: with all fields, or slim."""
+        found = chunks(linked, self.words, tokens=self.tokens, tokenizer=self.tokenizer, once=self.once)
+        return found if self.full else [chunk.slim() for chunk in found]
+
+    @property
+    def kind(self) -> type[Chunk] | type[SlimChunk]:
+        """The class of the chunks."""
+        return Chunk if self.full else SlimChunk

@@ -15,7 +15,7 @@ from starlette.background import BackgroundTask
 
 from iconotext.errors import IconotextError
 from iconotext.plain_text import readable, shortened
-from iconotext.serve import export
+from iconotext.serve import work
 from iconotext.serve.answers import (
     LARGEST,
     CollectionOut,
@@ -137,7 +137,7 @@ def undo(jobs: TheJobs, collection: TheCollection, body: ReviewerIn) -> UndoneOu
 
 async def corpus(jobs: TheJobs, collection: TheCollection) -> FileResponse:
     """A zip with the judged pictures and a corpus with their links, for ``evaluate`` and ``train``."""
-    return await _exported(jobs, collection, export.write_corpus, "corpus.zip", "application/zip")
+    return await _exported(jobs, collection, work.write_corpus, "corpus.zip", "application/zip")
 
 
 async def linked(jobs: TheJobs, document: TheDocument) -> Response:

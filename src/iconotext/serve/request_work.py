@@ -24,7 +24,7 @@ from iconotext.place.settings import PlaceSettings
 from iconotext.plain_text import json_text
 from iconotext.read import Failure, ReadSettings, find_documents, read_files
 from iconotext.read.format import formats_in_words
-from iconotext.report.chunk_settings import ChunkSettings
+from iconotext.report.chunks import ChunkSettings
 from iconotext.report.context import Context
 from iconotext.serve.sources import for_clients, without_hint
 from iconotext.serve.uploads import place_of

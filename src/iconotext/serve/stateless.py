@@ -26,7 +26,7 @@ from iconotext.place.settings import PlaceSettings
 from iconotext.read import ReadSettings
 from iconotext.recipe.toml import AnySettings, make_settings
 from iconotext.report.as_json import FailedOut
-from iconotext.report.chunk_settings import ChunkSettings
+from iconotext.report.chunks import ChunkSettings
 from iconotext.serve import request_work
 from iconotext.serve.answers import Described
 from iconotext.serve.jobs import Jobs, TheJobs

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from iconotext.recipe.recipe import Recipe
     from iconotext.recipe.relations import RelationRecipe, load_relation_recipe
     from iconotext.recipe.toml import dump_recipe, load_recipe, make_recipe, shipped_recipes
-    from iconotext.train.device import Watcher
+    from iconotext.train.loop import Watcher
     from iconotext.train.relations.train import train_relations
     from iconotext.train.run import train
     from iconotext.train.summary import model_summary, relation_summary
@@ -35,7 +35,7 @@ __getattr__, __dir__ = lazy(
     {
         "Recipe": "iconotext.recipe.recipe",
         "RelationRecipe": "iconotext.recipe.relations",
-        "Watcher": "iconotext.train.device",
+        "Watcher": "iconotext.train.loop",
         "dump_recipe": "iconotext.recipe.toml",
         "load_recipe": "iconotext.recipe.toml",
         "load_relation_recipe": "iconotext.recipe.relations",

@@ -101,14 +101,12 @@ class _WordWriter:
 
 def caption_backbone(recipe: Recipe) -> TextBackbone | None:
     """Load the text backbone for sentences, or for captions (posterior objective); None if neither is needed."""
-    from iconotext.features import FeatureCache, cached_text, load_dual_encoder, load_text_backbone
+    from iconotext.features import FeatureCache, cached_text, load_text_backbone
 
     if not recipe.objective.posterior and recipe.words is not None:
         return None
     name = DEFAULT_TEXT if recipe.words else recipe.features.text
-    return cached_text(
-        load_dual_encoder(name).text if recipe.dual_encoder else load_text_backbone(name), FeatureCache()
-    )
+    return cached_text(load_text_backbone(name), FeatureCache())
 
 
 class _SentenceVectorWriter:
@@ -192,7 +190,7 @@ class ImageSource(NamedTuple):
 
 def image_source(recipe: Recipe, corpora: Sequence[Path]) -> ImageSource:
     """Load the source of the recipe's image features."""
-    from iconotext.features import FeatureCache, cached_image, load_dual_encoder, load_image_backbone
+    from iconotext.features import FeatureCache, cached_image, load_image_backbone
 
     name = recipe.features.image
     if recipe.regions is not None:
@@ -201,8 +199,7 @@ def image_source(recipe: Recipe, corpora: Sequence[Path]) -> ImageSource:
         return ImageSource(tables=_tables(name, corpora))
     if name == "pixels":
         return ImageSource()
-    backbone = load_dual_encoder(name).image if recipe.dual_encoder else load_image_backbone(name)
-    return ImageSource(cached_image(backbone, FeatureCache()))
+    return ImageSource(cached_image(load_image_backbone(name), FeatureCache()))
 
 
 def image_writer(recipe: Recipe, work: Path, stack: ExitStack, source: ImageSource) -> ImageWriter:

@@ -31,9 +31,6 @@ COLUMNS = (
     Column("validation_median_rank", "Median rank of the right image; empty unless it chooses the model."),
     Column("positive_cosines", "Share of the validation documents' cosines above 0."),
     Column("no_gradient", "Share of steps without a gradient."),
-    Column("likely_gold", "Share of gold links among the links that are chosen as likely; empty without gold links."),
-    Column("unlikely_gold", "The same share among the links that are chosen as unlikely."),
-    Column("gold", "The same share among all pairs, which is chance."),
     Column("seconds", "Duration of the epoch, with validation."),
 )
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -27,7 +27,6 @@ from iconotext.train.arrays import span_counts
 from iconotext.train.batches import epoch_batches, planned_reads, read_ahead
 from iconotext.train.checkpoint import CHECKPOINT, Checkpoint, Progress, load_checkpoint, same_recipe, save_checkpoint
 from iconotext.train.collapse import collapse_of, has_ended, informed, wants_remedy
-from iconotext.train.device import Watcher, best_device, placed
 from iconotext.train.log import Row, write_log
 from iconotext.train.loss import batch_loss
 from iconotext.train.prepared import Prepared, TrainingSentences, learned_relations, open_prepared
@@ -37,14 +36,15 @@ from iconotext.train.summary import concept_shares, model_card
 from iconotext.train.validate import (
     evaluate_split,
     pair_figures,
-    sampling,
     split_pairs,
     validate,
     validation_median_rank,
 )
 
 if TYPE_CHECKING:
+    from iconotext.encoders.joint_model import JointModel
     from iconotext.features.word_vectors import Vocabulary
+    from iconotext.recipe import TrainingSettings
     from iconotext.train.batches import Batch
     from iconotext.types import FloatMatrix
 
@@ -272,7 +272,7 @@ def _epoch(training: Training) -> tuple[Row, float, float]:
 
     Returns the row of the log, the validation loss, and the number by which the best epochs are chosen.
     """
-    recipe, prepared, progress = training.recipe, training.prepared, training.progress
+    progress = training.progress
     epoch = progress.epoch
     began = time.perf_counter() - progress.seconds  # as if there had been no interruptions
     steps, rate = _steps(training, began)
@@ -287,7 +287,6 @@ def _epoch(training: Training) -> tuple[Row, float, float]:
         "train_loss": progress.total / progress.count,
         **validated,
         "no_gradient": progress.no_gradient / progress.step,
-        **sampling(training.model, prepared, recipe, training.device)._asdict(),
         "seconds": time.perf_counter() - began,
     }
     return row, loss, chosen_by
@@ -425,3 +424,31 @@ def _measured(training: Training) -> dict[str, Any]:
         if evaluation is not None:
             metrics[split] = evaluation.as_dict(model=recipe.name, corpus="", split=split)
     return metrics
+
+
+class Watcher(Protocol):
+    """Shows the progress of a run to the user."""
+
+    def step(self, epoch: int, step: int, steps: int, loss: float) -> None:
+        """Called after each step."""
+
+    def epoch(self, row: dict[str, float | None]) -> None:
+        """Called after each epoch, with its row of the log."""
+
+
+def best_device() -> torch.device:
+    """The GPU if there is one, else the CPU."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def placed(model: JointModel, settings: TrainingSettings, device: torch.device) -> Callable[..., Any]:
+    """Move a model to a device, and return a function that calls it in the recipe's precision."""
+    model.to(device)
+    if settings.precision != "bf16":
+        return model
+
+    def forward(*inputs: Any, **kwargs: Any) -> Any:
+        with torch.autocast(device.type, torch.bfloat16):
+            return model(*inputs, **kwargs)
+
+    return forward

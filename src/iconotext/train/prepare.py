@@ -229,7 +229,6 @@ def _feature_settings(recipe: Recipe) -> dict[str, Any]:
     return {
         "text": recipe.features.text,
         "image": recipe.features.image,
-        "dual_encoder": recipe.dual_encoder,
         "augmentations": recipe.features.augmentations,
         "max_regions": [recipe.regions.max_regions] if recipe.regions else None,
         "max_tokens": recipe.words.max_tokens if recipe.words else None,

@@ -7,6 +7,7 @@ import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from iconotext.encoders.stored_model import METRICS, RECIPE, is_model_folder, read_metrics
 from iconotext.errors import TrainingError
@@ -16,10 +17,13 @@ from iconotext.system.files import locked, reporting_full_disk, write_text
 from iconotext.train.changes import changed_links, write_changes
 from iconotext.train.checkpoint import BUSY, CHECKPOINT, LOCK, gone_if_refused, same_recipe
 from iconotext.train.collapse import raise_if_dead
-from iconotext.train.device import Watcher
 from iconotext.train.prepare import Report, lock_of, no_report, prepare
 from iconotext.train.prepared import open_prepared
 from iconotext.train.start import check_start, with_init
+
+if TYPE_CHECKING:
+    from iconotext.train.loop import Watcher
+
 
 CORPUS = "corpus"
 """Name of the prepared corpus's folder in the model's folder, during training."""

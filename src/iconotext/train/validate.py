@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,7 +20,6 @@ from iconotext.evaluate.results import DocumentScores, Evaluation, Scored, evalu
 from iconotext.evaluate.retrieval import POOL, Retrieval, own_probabilities, rank_pools, retrieval, similarities
 from iconotext.objectives.contrastive import draw_single_pairs
 from iconotext.recipe import Recipe, SimilaritySettings
-from iconotext.similarity.sets import negative_similarities, own_similarities
 from iconotext.train.arrays import span_counts
 from iconotext.train.batches import Batch, epoch_batches, planned_reads, read_ahead
 from iconotext.train.labelled import labelled_pairs
@@ -76,61 +75,6 @@ def pair_figures(model: JointModel, pairs: PairVectors, relations: Sequence[str]
             if len(answered := np.flatnonzero(~np.isnan(labels[:, column])))
         }
     return figures
-
-
-SAMPLE = 200
-"""Number of training documents that are measured after each epoch, always the same ones."""
-
-_STREAM = 5
-"""Number of the random stream from which these documents are drawn."""
-
-
-class Sampling(NamedTuple):
-    """Shares of gold links, 0 to 1, mean over documents; None if no document has gold links.
-
-    Attributes:
-        likely_gold: Share among the links chosen as likely (TK): their precision.
-        unlikely_gold: Share among the links chosen as unlikely (NegTK).
-        gold: Share among all pairs: the share by chance.
-    """
-
-    likely_gold: float | None = None
-    unlikely_gold: float | None = None
-    gold: float | None = None
-
-
-def sampling(model: JointModel, prepared: Prepared, recipe: Recipe, device: torch.device) -> Sampling:
-    """Count gold links among those that a model would choose in a sample of training documents."""
-    documents = prepared.linked_documents("train")
-    if not len(documents) or recipe.similarity.pairs:
-        return Sampling()
-    sample = np.sort(np.random.default_rng([recipe.seed, _STREAM]).permutation(documents)[:SAMPLE])
-    return gold_among(scored_documents(model, prepared, recipe, sample, device), recipe.similarity)
-
-
-def gold_among(scored: Iterable[Scored], similarity: SimilaritySettings) -> Sampling:
-    """Count gold links among those that a set similarity chooses."""
-    shares: list[list[float]] = []
-    for _, scores, links in scored:
-        gold = np.zeros(scores.shape, np.float32)
-        gold[tuple(np.array(links or (), np.int64).reshape(-1, 2).T)] = 1
-        if 0 < gold.sum() < gold.size:
-            chosen = _chosen(torch.from_numpy(scores), similarity)
-            shares.append(
-                [*(float((weights * gold).sum() / max(weights.sum(), 1e-9)) for weights in chosen), float(gold.mean())]
-            )
-    return Sampling(*np.mean(shares, axis=0).tolist()) if shares else Sampling()
-
-
-def _chosen(cosines: Tensor, similarity: SimilaritySettings) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weight of each pair among the likely and the unlikely ones: the gradients of the two similarities."""
-    with torch.inference_mode(False), torch.enable_grad():
-        matrix = cosines.clone().requires_grad_()
-        counts = [[len(matrix)], [matrix.shape[1]]]
-        likely = own_similarities(matrix, *counts, **similarity.model_dump(exclude={"directions"}))
-        unlikely = negative_similarities(matrix, *counts, **similarity.model_dump(exclude={"directions", "links"}))
-        first, second = (torch.autograd.grad(total.sum(), matrix)[0].numpy() for total in (likely, unlikely))
-    return first, second
 
 
 BATCH = 1024

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from iconotext.corpus.builders.fetched import fetch_images
-from iconotext.corpus.builders.image_checks import MISSING, check_of, image_problem, look_at, stored_checks
 from iconotext.corpus.builders.report import BuildReport
 from iconotext.corpus.found_images import ImageFolders
 from iconotext.corpus.split import Shares, share_out
+from iconotext.errors import ImageError
+from iconotext.images import decode
 from iconotext.system.processes import Watch, in_order, unwatched
 from iconotext.system.spool import Spool
-from iconotext.system.strict_json import dump_json
+from iconotext.system.strict_json import dump_json, parse_json
 
 if TYPE_CHECKING:
     from iconotext.corpus.stats import PublishedSizes
@@ -173,3 +175,61 @@ class NamedImages:
         if file is None:
             raise ValueError(f"{name} is not there")
         return self._build.relative_path(file)
+
+
+MISSING = "not found"
+
+
+class Check(NamedTuple):
+    """An image file for a worker, and the result; ``stored`` says that it is of an earlier run.
+
+    ``key`` is None if the result is not to be stored.
+    """
+
+    path: str | None
+    key: int | None
+    stored: bool = False
+    result: Any = None
+
+
+def stored_checks(file: IO[bytes]) -> dict[int, Any]:
+    """Return the results by key in a file that is open for reading and appending: a line ``[key, result]`` for each."""
+    file.seek(0)
+    results: dict[int, Any] = {}
+    for line in file:
+        with suppress(ValueError):  # a line that a kill cut off
+            key, result = parse_json(line.decode())
+            results[key] = result
+    file.write(b"\n")  # ends a line that a kill cut off
+    return results
+
+
+def check_of(file: Path | None, stored: Mapping[int, Any]) -> Check:
+    """Return an image file, with its stored result."""
+    if file is None:
+        return Check(None, None)
+    path = str(file)
+    try:
+        status = file.stat()
+    except OSError:
+        return Check(path, None)
+    # With size and time, so that a file that has changed since is decoded again.
+    identity = f"{file.absolute()} {status.st_size} {status.st_mtime_ns}".encode("utf-8", "surrogateescape")
+    key = int.from_bytes(hashlib.blake2b(identity, digest_size=8).digest())
+    return Check(path, key, key in stored, stored.get(key))
+
+
+def look_at(look: Callable[[str | None], Any], check: Check) -> Check:
+    """Compute the result of a check, unless it is stored; runs in a worker."""
+    return check if check.stored else check._replace(result=look(check.path))
+
+
+def image_problem(path: str | None) -> str | None:
+    """Return why an image cannot be used: it is missing, is not a picture, or cannot be decoded to its last line."""
+    if path is None:
+        return MISSING
+    try:
+        decode(Path(path), at_least=1)
+    except ImageError as error:
+        return str(error).removeprefix(f"{path}: ")
+    return None

@@ -12,8 +12,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, Field, StrictStr, ValidationError
 
-from iconotext.corpus.builders.build import Build
-from iconotext.corpus.builders.image_checks import MISSING, image_problem
+from iconotext.corpus.builders.build import MISSING, Build, image_problem
 from iconotext.corpus.formats.json_lines import first_value, json_lines
 from iconotext.corpus.formats.json_stream import source_entries
 from iconotext.corpus.found_images import ImageFolders, named_by_address

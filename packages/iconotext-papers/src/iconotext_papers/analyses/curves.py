@@ -1,23 +1,15 @@
-"""Curves from the log of training runs: objective and AUC on the validation documents, and shares of gold links.
-
-``read_curve`` and ``write_curves`` reproduce Hessel 2019, Fig. 3 and S1. ``read_sampling`` reads what Li 2021 trust and
-do not measure: that NegTK "will have a high probability to choose those image-sentence pairs without an edge", and that
-TK chooses pairs that have one. ``iconotext.train.validate`` counts how often the links that training treats as likely,
-or as unlikely, are gold links.
-"""
+"""Curves from the log of training runs: objective and AUC on the validation documents (Hessel 2019, Fig. 3 and S1)."""
 
 from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iconotext.errors import CorpusError, SettingError
-from iconotext.plain_text import percent
-from iconotext.report.tables import Grid
 from iconotext.train.log import LOG
 from iconotext_papers.charts import BLUE, ORANGE, check_figure, legend_above, write_figure
 
@@ -119,13 +111,11 @@ def write_curves(
     curves: Sequence[Curve],
     path: Path,
     *,
-    panel: Callable[[Axes, Curve], None] = objective_panel,
     force: bool = False,
 ) -> None:
     """Draw a panel for each run, and write the figure.
 
     Args:
-        panel: ``objective_panel`` or, for what ``read_sampling`` reads, ``sampling_panel``.
         path: ``.svg``, ``.png`` or ``.pdf``; equal curves give equal SVG files.
     """
     check_figure(path, force=force)
@@ -137,7 +127,7 @@ def write_curves(
     def draw(figure: Figure) -> None:
         panels = figure.subplots(down, across, squeeze=False).ravel()
         for axes, curve in zip(panels, curves, strict=False):
-            panel(axes, curve)
+            objective_panel(axes, curve)
         for axes in panels[len(curves) :]:
             axes.remove()
         legend_above(figure)
@@ -152,45 +142,3 @@ def _number(text: str | None, path: Path, line: int, column: str) -> float:
         return float(text)
     except ValueError as error:
         raise CorpusError(f"{path}, line {line}, column {column}: {text!r} is not a number") from error
-
-
-def read_sampling(folder: Path) -> Curve:
-    """The shares of gold links by epoch; see ``Sampling``."""
-    from iconotext.train.validate import Sampling
-
-    curve = read_log(folder, Sampling._fields)
-    if any(math.isnan(share) for shares in curve.values.values() for share in shares):
-        raise CorpusError(
-            f"{folder}: nothing was counted while it was trained: its training documents have no gold links, or their "
-            "pairs are drawn at random, or are the labelled ones"
-        )
-    return curve
-
-
-def sampling_grid(curves: Sequence[Curve]) -> Grid:
-    """Make a table of the first and the last epoch of each run."""
-    from iconotext.train.validate import SAMPLE, Sampling
-
-    rows = [
-        [f"{curve.name}, epoch {curve.epochs[at]}", *(percent(curve.values[name][at], 1) for name in Sampling._fields)]
-        for curve in curves
-        for at in ((0, -1) if len(curve.epochs) > 1 else (0,))
-    ]
-    note = f"Means over up to {SAMPLE} training documents with gold links, which training itself does not see."
-    columns = ["gold links among", "likely links (TK)", "unlikely links (NegTK)", "all pairs"]
-    return Grid("", columns, rows, [note])
-
-
-def sampling_panel(axes: Axes, curve: Curve) -> None:
-    """Draw the shares of gold links."""
-    from matplotlib.ticker import MaxNLocator
-
-    lines = (("likely links (TK)", BLUE, "-"), ("unlikely links (NegTK)", ORANGE, "-"), ("all pairs", "grey", ":"))
-    for (label, colour, style), shares in zip(lines, curve.values.values(), strict=True):
-        axes.plot(curve.epochs, [100 * share for share in shares], color=colour, linestyle=style, label=label)
-    axes.set_title(curve.name, fontsize=10)
-    axes.set_xlabel("epoch")
-    axes.set_ylabel("of these, gold links (%)")
-    axes.set_ylim(0, 100)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.grid(alpha=0.25)

@@ -9,7 +9,7 @@ from iconotext.cli.commands import ConfiguredCommand
 from iconotext.cli.corpus_build import builder_command
 from iconotext.cli.help import PlainHelp
 from iconotext_papers.analyses import ANALYSES
-from iconotext_papers.cli import analyses, detection, sizes, studies
+from iconotext_papers.cli import analyses, sizes, studies
 from iconotext_papers.cli.reproduce import reproduce
 from iconotext_papers.datasets import ALIKHANI_2021, HESSEL_2019, RELEASED
 
@@ -53,7 +53,7 @@ for panel, builders in PANELS:
         )
         command(builder_command(builder))
 for analysis in ANALYSES:
-    module = next(each for each in (analyses, detection, sizes) if hasattr(each, analysis.name))
+    module = next(each for each in (analyses, sizes) if hasattr(each, analysis.name))
     command = analyze.command(analysis.name, short_help=analysis.summary, cls=ConfiguredCommand, epilog=IN_FULL)
     command(getattr(module, analysis.name))
 study.command("write", cls=ConfiguredCommand, epilog=IN_FULL)(studies.write)

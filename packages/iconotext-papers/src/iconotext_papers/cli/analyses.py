@@ -288,36 +288,6 @@ def curves(
         say(f"Open {output}", err=True)
 
 
-def sampling(
-    folders: Annotated[list[Path], argument(metavar="MODEL_FOLDER...", help="Folders of trained models.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="SVG, PNG or PDF file to write.")] = Path(
-        "sampling.svg"
-    ),
-    as_json: Json = False,
-    force: Force = False,
-) -> None:
-    """Does training choose right? How many of the links it takes for likely, and for unlikely, are gold, by epoch.
-
-    Li 2021 trains on the likeliest links of a document (TK) and on the least likely ones (NegTK), and trusts that the
-    former are mostly links, and the latter mostly none. Models count it while they are trained, where the training
-    documents have gold links. With `--json` the numbers are printed, and nothing is drawn.
-
-    **Example**
-
-    - `iconotext papers analyze sampling models/transformer models/cross`
-    """
-    with known_errors():
-        from iconotext_papers.analyses.curves import read_sampling, sampling_grid, sampling_panel, write_curves
-
-        samplings = [read_sampling(folder) for folder in folders]
-        if as_json:
-            say_json([row.as_dict() for row in samplings])
-            return
-        write_curves(samplings, output, panel=sampling_panel, force=force)
-        show([sampling_grid(samplings)])
-        say(f"Open {output}", err=True)
-
-
 def attention(
     model: Annotated[str, argument(help="Folder of a model with attention over words.")],
     sentences: Annotated[list[str], argument(metavar="SENTENCE...")],

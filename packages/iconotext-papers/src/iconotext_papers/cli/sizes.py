@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from iconotext.cli.common import known_errors, progress
-from iconotext.cli.corpus import document_total
-from iconotext.cli.corpus_stats import HEADER, relation_grids, short_names, size_cells
+from iconotext.cli.corpus import HEADER, document_total, relation_grids, short_names, size_cells
 from iconotext.cli.options import Json, argument
 from iconotext.cli.output import say_json, show
 from iconotext.corpus.stats import row_stats

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from iconotext.corpus.builders.build import NamedImages
-from iconotext.corpus.builders.image_checks import MISSING
+from iconotext.corpus.builders.build import MISSING, NamedImages
 from iconotext.corpus.builders.settings import DataSetSettings
 from iconotext.corpus.formats.json_stream import source_entries, source_file
 from iconotext.corpus.row import SPLITS, Split

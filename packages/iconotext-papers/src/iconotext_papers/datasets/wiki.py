@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from iconotext.corpus.builders.image_checks import image_problem
+from iconotext.corpus.builders.build import image_problem
 from iconotext.corpus.builders.settings import DataSetSettings
 from iconotext.corpus.split import Shares
 from iconotext.errors import CorpusError, DocumentError, one_line

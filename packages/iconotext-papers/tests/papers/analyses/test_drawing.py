@@ -8,9 +8,8 @@ from lxml import etree
 from matplotlib.figure import Figure
 
 from iconotext.errors import OutputError
-from iconotext.train.validate import Sampling
 from iconotext_papers.analyses.bias import measure, write_distances
-from iconotext_papers.analyses.curves import Curve, sampling_panel, write_curves
+from iconotext_papers.analyses.curves import Curve, write_curves
 from iconotext_papers.charts import write_figure
 from iconotext_papers.tables.link_sections import write_shares
 from iconotext_papers.tables.retrieval import draw_refinement
@@ -119,9 +118,6 @@ def test_the_legend_of_curves_lies_over_none_and_says_what_is_dashed(figures, tm
 
 @pytest.mark.slow
 def test_the_legends_of_other_charts_lie_over_no_curve(figures, tmp_path):
-    shares = {name: (0.2, 0.4, 0.6)[n] for n, name in enumerate(Sampling._fields)}
-    curve = Curve("m", (1, 2), {name: (value, value) for name, value in shares.items()})
-    write_curves([curve], tmp_path / "a.svg", panel=sampling_panel)
     write_shares(
         {0.5: scores(0.6, 0.8), 0.2: scores(0.5, 0.6)},
         {f"Model {n}": scores(0.7, 0.7) for n in range(7)},
@@ -130,6 +126,6 @@ def test_the_legends_of_other_charts_lie_over_no_curve(figures, tmp_path):
     write_distances(DISTANCES, tmp_path / "c.svg")
     ranks = {"median_rank": 3.0}
     draw_refinement({"A model": {0: {"retrieval": ranks, "refined": {"validation": ranks}}}}, tmp_path / "d.svg")
-    assert len(figures) == 4
-    assert [overlaps(figure) for figure in figures] == [[], [], [], []]
-    assert {"mean in training", "mean in evaluation"} < {each.get_text() for each in figures[2].legends[0].get_texts()}
+    assert len(figures) == 3
+    assert [overlaps(figure) for figure in figures] == [[], [], []]
+    assert {"mean in training", "mean in evaluation"} < {each.get_text() for each in figures[1].legends[0].get_texts()}
