@@ -102,29 +102,24 @@ def count_votes(
     key: Annotated[Path, argument(metavar="KEY", help="The key of the study, or its page with the key beside it.")],
     answers: Annotated[list[Path], argument(metavar="ANSWERS...", help="Files that raters saved, one of each.")],
     settings: VotesSettings,
-    csv: Annotated[Path | None, option(metavar="FILE", help="Also write the raw votes to it.")] = None,
     as_json: Json = False,
-    force: Force = False,
 ) -> None:
     """Count the votes of a study: better, worse, both good, both bad, for each relation, by majority.
 
     The table adds a t-test and a sign test of the preference, the smallest effect that so many pairs could have shown,
     and the agreement of the raters.
 
-    **Examples**
+    **Example**
 
     - `iconotext papers study count study.key.json answers-*.json`
-    - `iconotext papers study count study.html answers-*.json --csv votes.csv`
     """
     with known_errors():
-        from iconotext_papers.studies.results import export_votes, study_grids, study_results
+        from iconotext_papers.studies.results import study_grids, study_results
         from iconotext_papers.studies.study import read_answers, read_study
 
         found = read_study(key)
         votes = read_answers(found, answers)
         results = study_results(found, votes, power=settings.power, significance=settings.significance)
-        if csv is not None:
-            export_votes(found, votes, csv, force=force)
         if as_json:
             say_json(results.as_dict())
         else:

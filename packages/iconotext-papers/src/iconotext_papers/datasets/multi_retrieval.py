@@ -15,7 +15,7 @@ from iconotext.corpus.formats.json_stream import source_file
 from iconotext.corpus.formats.released import DOCUMENTS_FILE
 from iconotext.corpus.found_images import FoundImages
 from iconotext.corpus.store import read_records
-from iconotext.errors import OutputError, SettingError
+from iconotext.errors import OutputError
 from iconotext.features.feature_table import ROWS_FILE, TABLE_FILE, read_rows
 from iconotext.system.files import check_overwrite, write_bytes, write_text
 from iconotext.system.strict_json import dump_json
@@ -45,9 +45,6 @@ class Settings(DataSetSettings):
     source: Path
     """Folder with docs.json, as released."""
 
-    only_found: bool = False
-    """Leave out images whose file is not there."""
-
     compare: Literal["MSCOCO", "Story-DII", "Story-SIS", "DII-Stress", "DIY", "RQA", "WIKI"] | None = None
     """Show the published sizes of this data set."""
 
@@ -57,8 +54,6 @@ class Settings(DataSetSettings):
 
 def documents(build: Build, settings: Settings) -> Iterator[Values]:
     """Documents of a released data set, in its order, with its splits and labels."""
-    if settings.only_found and settings.images is None:
-        raise SettingError("only_found=True needs images=..., the folder of the pictures")
     source = settings.source
     file = source if source.is_file() else source_file(source, [DOCUMENTS_FILE], ABOUT)
     table = file.with_name(TABLE_FILE) if settings.features and file.with_name(TABLE_FILE).is_file() else None
@@ -94,22 +89,7 @@ def _documents(build: Build, settings: Settings, file: Path, sources: dict[str, 
         missing += files.count(None)
         sources |= {n: build.relative_path(path) for n, path in zip(row.images, files, strict=True) if path is not None}
         values = row.model_dump(exclude_none=True) | {"images": [sources.get(name, name) for name in row.images]}
-        if settings.only_found:
-            values = _only_there(build, values, files)
-            if not values["images"]:
-                build.report.drop("no picture there", row.id)
-                continue
         yield values
     build.report.count("documents in the source", read)
     if pictures is not None:
         build.report.count("images without a file", missing)
-
-
-def _only_there(build: Build, values: Values, files: list[Path | None]) -> Values:
-    """Return the columns of a document without the images that have no file, which are dropped."""
-    for source, file in zip(values["images"], files, strict=True):
-        if file is None:
-            build.report.drop("picture not there", source, "not found")
-    staying = [number for number, file in enumerate(files) if file is not None]
-    links = [(s, staying.index(i)) for s, i in values["links"] if i in staying] if "links" in values else None
-    return values | {"images": [values["images"][number] for number in staying], "links": links}

@@ -1,24 +1,20 @@
-"""The results of a study: majorities, the table of Alikhani 2021 (Table 6), and the raw votes as CSV.
+"""The results of a study: majorities and the table of Alikhani 2021 (Table 6).
 
-``study_results`` counts the votes, ``preference`` tests the preference, ``export_votes`` writes the votes.
+``study_results`` counts the votes, ``preference`` tests the preference.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from iconotext.errors import SettingError
 from iconotext.evaluate.statistics import krippendorff_alpha
-from iconotext.plain_text import cell, counted, percent
+from iconotext.plain_text import counted, percent
 from iconotext.report.tables import Grid
-from iconotext.system.files import write_text
 from iconotext_papers.published import published_cells
 from iconotext_papers.studies.study import Answer, Answers, Progress, Study, progress_of
 
@@ -123,12 +119,6 @@ three raters there are some, and counting them for either side would invent a vo
 
 ALL = "all"
 """Name of the row over all pairs."""
-
-COLUMNS = (
-    *("pair", "model", "query", "text", "relations", "first", "second", "a", "identical"),
-    *("rater", "answer", "outcome", "shown_at", "answered_at"),
-)
-"""Columns of the CSV file; ``a`` is the model whose image was shown as A: first or second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,17 +262,6 @@ def study_grids(results: StudyResults) -> list[Grid]:
     ]
 
 
-def export_votes(study: Study, answers: Sequence[Answers], path: Path, *, force: bool = False) -> int:
-    """Write the raw votes as CSV, one line each, in the order of pairs and time; returns the number of votes."""
-    lines = list(_lines(study, answers))
-    text = io.StringIO(newline="")
-    writer = csv.writer(text)
-    writer.writerow(COLUMNS)
-    writer.writerows([cell(value) if isinstance(value, str) else value for value in line] for line in lines)
-    write_text(path, text.getvalue(), force=force)
-    return len(lines)
-
-
 def _row(
     model: str,
     relation: str,
@@ -313,17 +292,6 @@ def _tests(row: Row) -> list[str]:
     figures = (preference.t, preference.p, preference.p_sign, preference.effect, preference.smallest_effect, row.alpha)
     forms = (".2f", ".2g", ".2g", ".2f", ".2f", ".2f")
     return ["–" if value is None else format(value, form) for value, form in zip(figures, forms, strict=True)]
-
-
-def _lines(study: Study, answers: Sequence[Answers]) -> Iterator[tuple[object, ...]]:
-    votes = [(answer.pair, answer.answered, each.rater, answer) for each in answers for answer in each.answers]
-    for number, _, rater, answer in sorted(votes, key=lambda vote: vote[:3]):
-        pair = study.pairs[number]
-        yield (
-            *(number, pair.model, pair.query, pair.text, "; ".join(pair.relations), pair.first, pair.second),
-            *("second" if _is_swapped(study, answer) else "first", int(pair.identical), rater, answer.answer),
-            *(_outcome(study, answer), answer.shown.isoformat(), answer.answered.isoformat()),
-        )
 
 
 def _outcome(study: Study, answer: Answer) -> str:

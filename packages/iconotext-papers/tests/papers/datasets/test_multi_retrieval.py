@@ -10,7 +10,7 @@ import pytest
 from iconotext.corpus.builders.run import build_corpus
 from iconotext.corpus.check import check_corpus
 from iconotext.corpus.store import read_corpus
-from iconotext.errors import CorpusError, OutputError, SettingError
+from iconotext.errors import CorpusError, OutputError
 from iconotext.features.feature_table import load_feature_table
 from iconotext_papers.datasets import multi_retrieval
 from tests.support import program
@@ -72,16 +72,6 @@ def test_pictures_are_found_by_id_and_keep_their_features(source, tmp_path, pict
     assert table.look_up(["../photos/deep/a1.png", "a2"])[0].tolist() == [[4.0, 5.0], [6.0, 7.0]]
 
 
-def test_images_without_a_file_may_be_left_out(source, tmp_path, picture):
-    picture("photos/a2.png")
-    options = {"images": tmp_path / "photos", "only_found": True}
-    report = built(source, tmp_path / "c.jsonl", features=False, **options)
-    (document,) = read_corpus(tmp_path / "c.jsonl")
-    assert (document.id, document.links, len(document.images)) == ("story", ((1, 0),), 1)
-    assert report.dropped == {"document cannot be read": 1, "picture not there": 4, "no picture there": 2}
-    assert not (tmp_path / "features.npy").exists()
-
-
 def test_features_of_another_data_set_are_not_overwritten(source, tmp_path):
     np.save(tmp_path / "features.npy", np.zeros((1, 1)))
     with pytest.raises(OutputError, match=r"exists already; the option force.*features=False"):
@@ -97,8 +87,6 @@ def test_wrong_sources_say_what_is_expected(source, tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(CorpusError, match=r"docs\.json is neither in it nor in a folder in it.*multiretrieval\.html"):
         built(tmp_path / "empty", tmp_path / "c.jsonl")
-    with pytest.raises(SettingError, match="only_found=True needs images"):
-        built(source, tmp_path / "c.jsonl", only_found=True)
     (source / "docs.json").write_text('{"train": [')
     with pytest.raises(CorpusError, match="it should be the released format"):
         built(source, tmp_path / "c.jsonl")

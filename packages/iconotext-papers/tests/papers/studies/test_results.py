@@ -1,17 +1,15 @@
 from __future__ import annotations
 
-import csv
 from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from iconotext.errors import CorpusError, OutputError, SettingError
+from iconotext.errors import CorpusError, SettingError
 from iconotext_papers.analyses.top_images import Search, best_images, check_same_pairs, chosen_queries
 from iconotext_papers.studies.results import (
     OUTCOMES,
-    export_votes,
     majority,
     outcome_of,
     preference,
@@ -104,34 +102,6 @@ def test_a_study_without_votes_has_a_table_without_figures(tmp_path):
     assert row.as_dict()["shares"] == dict.fromkeys(OUTCOMES)
     with pytest.raises(SettingError, match="power"):
         study_results(study, [], power=2)
-
-
-def test_the_csv_file_has_every_vote(tmp_path):
-    wanted = [["better", "better", "worse"], ["both good", "both bad", "worse"]]
-    study = judged(tmp_path, wanted)
-    assert export_votes(*study, tmp_path / "votes.csv") == 6
-    with (tmp_path / "votes.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    by_query = {f"q{n}": Counter(row["outcome"] for row in rows if row["query"] == f"q{n}") for n in range(2)}
-    assert by_query == {f"q{n}": Counter(outcomes) for n, outcomes in enumerate(wanted)}
-    assert {(row["query"], row["relations"]) for row in rows} == {("q0", "Story; Meta"), ("q1", "Story")}
-    for row in rows:
-        assert outcome_of(row["answer"], swapped=row["a"] == "second") == row["outcome"]
-        assert row["first"].startswith("first")
-        assert row["answered_at"].startswith("2026-01-01T00:0")
-    with pytest.raises(OutputError, match="exists"):
-        export_votes(*study, tmp_path / "votes.csv")
-    export_votes(*study, tmp_path / "votes.csv", force=True)
-
-
-@pytest.mark.parametrize(("text", "written"), [('He said: "no, \n\nnever",\tand; left.', None), ("=1+1", "'=1+1")])
-def test_texts_survive_the_csv_and_none_is_a_formula(tmp_path, text, written):
-    study = judged(tmp_path, [["both good"]], text=text, model="@x")
-    export_votes(*study, tmp_path / "v.csv")
-    with (tmp_path / "v.csv").open(encoding="utf-8", newline="") as file:
-        (row,) = csv.DictReader(file)
-    assert row["text"] == (written or text)
-    assert not any(value.startswith(("=", "+", "-", "@")) for value in row.values())
 
 
 # Several models, and the published table
