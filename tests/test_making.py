@@ -45,7 +45,7 @@ def test_records_are_of_what_ships_or_say_why_not():
         record = json.loads(path.read_text(encoding="utf-8"))
         made = {name: digest for name, digest in record["made"].items() if last.get(name) == record["step"]}
         shipped = {name: hashlib.sha256((PACKAGE / name).read_bytes()).hexdigest() for name in made}
-        assert {name for name in made if made[name] != shipped[name]} == set(record.get("differs", ()))
+        assert {name for name in made if made[name] != shipped[name]} == made.keys() & record.get("differs", {}).keys()
 
 
 def refused(data, work):
