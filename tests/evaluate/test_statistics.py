@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import wilcoxon
 
 from iconotext.errors import ShapeError
 from iconotext.evaluate.statistics import (
@@ -17,7 +16,6 @@ from iconotext.evaluate.statistics import (
     krippendorff_alpha,
     permutation_p,
     resampled_counts,
-    wilcoxon_p,
 )
 
 
@@ -70,21 +68,6 @@ def test_random_swaps_come_near_the_exact_value():
     exact = np.mean(np.abs((2 * bits - 1) @ d) >= abs(d.sum()) - 1e-12)
     assert permutation_p(d) == pytest.approx(exact, abs=0.02)
     assert permutation_p(np.ones(40)) == pytest.approx(1 / 10_001)  # never 0
-
-
-def test_wilcoxon_agrees_with_scipy():
-    random = np.random.default_rng(3)
-    for size in (1, 2, 9, 50, 51, 400):
-        differences = random.normal(0.2, 1, size)
-        assert wilcoxon_p(differences) == pytest.approx(wilcoxon(differences).pvalue)
-    ties = np.round(random.normal(0.2, 1, 80), 1)
-    assert wilcoxon_p(ties) == pytest.approx(wilcoxon(ties).pvalue)
-
-
-def test_wilcoxon_counts_ties_by_hand():
-    # Ranks 1.5, 1.5 and 3; of the 8 ways, 2 give sums of at most 0 or at least 6: all plus, all minus. Zeros are left out.
-    assert wilcoxon_p(np.array([0.1, 0.1, 0.5, 0])) == 2 / 8
-    assert wilcoxon_p(np.array([0.1, -0.1, 0.5])) == 6 / 8  # 1.5 below the ends: 0, 1.5 twice, and the mirror
 
 
 def test_alpha_by_hand():

@@ -23,7 +23,6 @@ from iconotext.evaluate.statistics import (
     as_interval,
     bootstrap_intervals,
     permutation_p,
-    wilcoxon_p,
 )
 from iconotext.system.files import open_atomic
 from iconotext.system.strict_json import parse_json
@@ -274,13 +273,11 @@ class Comparison:
         difference: First minus second, -1 to 1.
         interval: Its 95 % bootstrap interval over documents.
         p: Two-sided p value of the paired permutation test.
-        p_wilcoxon: Two-sided p value of Wilcoxon's signed-rank test on the documents' differences.
     """
 
     difference: float
     interval: Interval
     p: float
-    p_wilcoxon: float
 
 
 def compare(
@@ -304,7 +301,6 @@ def compare(
             difference=float(differences[:, i].sum() / weights[:, i].sum()),
             interval=as_interval(bounds[i]),
             p=permutation_p(differences[:, i], seed=seed),
-            p_wilcoxon=wilcoxon_p(differences[:, i]),
         )
         for i, metric in enumerate(LINK_METRICS)
     }

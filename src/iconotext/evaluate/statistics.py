@@ -1,13 +1,12 @@
 """Statistics of figures: intervals, tests of differences, and agreement between people.
 
-``bootstrap_intervals`` computes intervals over documents, ``permutation_p`` and ``wilcoxon_p`` test paired differences,
+``bootstrap_intervals`` computes intervals over documents, ``permutation_p`` tests paired differences,
 and ``krippendorff_alpha`` is the agreement of reviewers of links, or raters of a study, corrected for chance. They are
 written with NumPy alone, since the program measures and serves without SciPy.
 """
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from fractions import Fraction
@@ -115,9 +114,6 @@ PERMUTATIONS = 10_000
 _EXACT = 13
 """For up to this many documents all 2^n swaps are tried; for more, there are more than ``PERMUTATIONS``."""
 
-_RANKED_EXACTLY = 50
-"""For up to this many documents the distribution of Wilcoxon's sum of ranks is exact; for more, nearly normal."""
-
 _SIGNS_AT_ONCE = 4_000_000
 
 
@@ -140,24 +136,6 @@ def permutation_p(differences: NDArray[np.float64], *, seed: int = 0) -> float:
         as_far += int((np.abs(signs @ differences) >= observed - slack).sum())
         total += len(signs)
     return as_far / total if exact else (as_far + 1) / (total + 1)
-
-
-def wilcoxon_p(differences: NDArray[np.float64]) -> float:
-    """Two-sided p value of Wilcoxon's signed-rank test; 1 where no document differs."""
-    differences = differences[differences != 0]  # as Wilcoxon has it
-    if not len(differences):
-        return 1.0
-    _, place, ties = np.unique(np.abs(differences), return_inverse=True, return_counts=True)
-    twice = (2 * np.cumsum(ties) - ties + 1)[place]  # ranks times two, whole numbers also where several share a mean
-    total, observed = int(twice.sum()), int(twice[differences > 0].sum())
-    if len(differences) <= _RANKED_EXACTLY:
-        ways = np.zeros(total + 1)  # in how many ways signs give each sum
-        ways[0] = 1
-        for rank in twice:
-            ways[rank:] += ways[: total + 1 - rank].copy()
-        return float(min(1.0, 2 * ways[: min(observed, total - observed) + 1].sum() / ways.sum()))
-    # Under the null the sum has the variance Σ rank² / 4; erfc(z / √2) is both tails of the normal distribution.
-    return math.erfc(abs(2 * observed - total) / math.sqrt(2 * float(np.square(twice, dtype=np.float64).sum())))
 
 
 def _all_signs(documents: int) -> Iterator[NDArray[np.float64]]:
