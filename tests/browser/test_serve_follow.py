@@ -73,16 +73,6 @@ def test_a_verdict_on_a_text_that_changed_meanwhile_is_not_kept_for_another_sent
     assert [sentences[n]["text"] for n in links] == ["Paragraph 3 tells of the walk."]
 
 
-def test_a_file_that_is_gone_for_a_moment_leaves_the_page(walk):
-    path, _, came = walk
-    page = came.page
-    path.unlink()
-    page.wait_for_selector("text=This is how the file was before. Now it cannot be linked: article.md: cannot be read")
-    assert page.locator("text=Paragraph 30 tells").count() == 1
-    path.write_text(LONG.replace("Paragraph 30 tells", "Paragraph 30 says"))
-    page.wait_for_selector("text=Paragraph 30 says")
-
-
 def test_a_picture_that_is_looked_at_closely_stays_until_it_is_closed(walk, writer):
     path, made, came = walk
     page, document = came.page, made["documents"][0]["id"]

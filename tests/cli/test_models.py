@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 
-import numpy as np
 import pytest
 
 from iconotext.features import load_dual_encoder, load_text_backbone
@@ -94,30 +93,6 @@ def test_link(graphs, small_hub):
     for more in (["--model", "clip:quantized", "--text", "sentences"], ["--text", "sentences"]):
         (document,) = json.loads(run("link", "a.md", "--to", "json", *more))
         assert {link["image"] for link in document["links"]} <= {0, 1}
-
-
-def test_evaluate(graphs):
-    row = {"sentences": ["A cat.", "The dog.", "Of the mat."], "images": ["0.png", "1.png"], "links": [[0, 0]]}
-    (graphs / "corpus.jsonl").write_text("".join(json.dumps({"id": f"d{n}", **row}) + "\n" for n in range(3)))
-    both = load_dual_encoder("clip")
-    images = both.image.encode([graphs / "0.png", graphs / "1.png"]).pooled
-    scores = both.text.encode(row["sentences"]) @ images.T
-    wanted = (scores[0, 0] > np.delete(scores.ravel(), 0)).mean()
-    found = json.loads(run("evaluate", "clip", "corpus.jsonl", "--json"))
-    assert found["auc"] == pytest.approx(wanted)
-
-
-@pytest.mark.slow
-def test_a_library_is_made_and_searched(graphs):
-    run("library", "add", "lib", "0.png", "1.png", "2.png", "--model", "clip:quantized")
-    best = json.loads(run("search", "lib", "a cat", "--json"))
-    both = load_dual_encoder("clip:quantized")
-    cosines = both.image.encode([graphs / f"{n}.png" for n in range(3)]).pooled @ both.text.encode(["a cat"])[0]
-    assert best[0]["image"].endswith(f"{int(cosines.argmax())}.png")
-    (graphs / "clip").rename(graphs / "moved")
-    assert "the model's folder is gone" in run("search", "lib", "a cat", status=1)
-    run("library", "add", "lib", "--model", "moved:quantized")
-    assert json.loads(run("search", "lib", "a cat", "--json")) == best
 
 
 @pytest.mark.training

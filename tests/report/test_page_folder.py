@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import partial
 from itertools import starmap
 from pathlib import Path
 
@@ -98,30 +97,6 @@ def test_the_index_of_many_pages_is_small(linked, tmp_path):
     assert len(index_page([record] * 401)) - len(index_page([record])) < 400 * 400
 
 
-def test_a_document_without_pictures_gets_no_page_unless_it_is_asked_for(linked, tmp_path):
-    bare = replace(linked.document, id="bare", images=())
-    documents = {"bare": bare, "linked": replace(linked.document, id="linked")}
-
-    def names(*, every: bool) -> list[str]:
-        pages = PageFolder(tmp_path / "out")
-        sources = []
-        for name, document in documents.items():
-            (tmp_path / f"{name}.md").write_text("x")
-            sources.append(Source(tmp_path / f"{name}.md", name, partial(list, [document]), every))
-        made = pages.update(sources, lambda some: (replace(linked, document=each, links=()) for each in some))
-        kinds = [isinstance(each, WithoutPictures) for each in made]
-        assert kinds == [not every, False]
-        removed.append(pages.finish())
-        return sorted(path.name for path in (tmp_path / "out").glob("*.html"))
-
-    removed: list[int] = []
-    without = ["index.html", "linked.html"]
-    assert names(every=False) == without
-    assert names(every=True) == ["bare.html", *without]
-    assert names(every=False) == without
-    assert removed == [0, 0, 1]
-
-
 def test_linking_may_look_ahead_and_everything_comes_in_order(linked, tmp_path):
     """Of five files the first has not changed, the third cannot be read, and the fourth not be linked."""
     folder, files = tmp_path / "linked", [tmp_path / f"{name}.md" for name in "abcde"]
@@ -154,17 +129,6 @@ def test_linking_may_look_ahead_and_everything_comes_in_order(linked, tmp_path):
     kinds = [None if isinstance(each, Failure) else each[2] is not None for each in found]
     assert kinds == [False, True, None, None, True]
     assert [each[0] for each in found if not isinstance(each, Failure)] == [files[0], files[1], files[4]]
-
-
-def test_where_nothing_is_to_be_linked_nobody_is_asked(linked, tmp_path):
-    file = tmp_path / "a.md"
-    file.write_text("x")
-    source = Source(file, "a", lambda: [replace(linked.document, id="a")])
-    list(PageFolder(tmp_path / "linked").update([source], lambda documents: [linked for _ in documents]))
-    (made,) = PageFolder(tmp_path / "linked").update([source], lambda _: pytest.fail("asked"))
-    assert not isinstance(made, Failure)
-    assert not isinstance(made, WithoutPictures)
-    assert made[2] is None
 
 
 def test_without_documents_nothing_is_written(tmp_path):
