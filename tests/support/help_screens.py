@@ -43,12 +43,14 @@ def entries(screen: str) -> dict[str, int]:
 
 
 def faults(*path: str) -> list[str]:
-    """What is wrong with the help of a command: it is long, wide or coloured, or lacks an example."""
+    """What is wrong with the help of a command: it is long, wide or coloured, or lacks an example or a default."""
     screen = help_of(*path)
     lines = screen.splitlines()
     found = [f"{len(lines)} lines"] if len(lines) > LINES else []
     found += [f"wide: {line}" for line in lines if len(line) > 80]
     found += [f"{count} lines: {name}" for name, count in entries(screen).items() if count > 2]
+    if nothing := re.findall(r".*default:\s*[;)].*|.*default:[^)]*default:.*", screen):
+        found.append(f"no default, or two: {nothing}")
     if not re.search(rf"^Examples?:\n  .*iconotext {' '.join(path)}", screen, re.MULTILINE):
         found.append("no example")
     return found + ["coloured"] * ("\x1b" in screen) + ["no entries"] * (not entries(screen))

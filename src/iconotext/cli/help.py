@@ -153,12 +153,12 @@ def _default(param: Any, ctx: Any) -> str:
     value = param.show_default
     if value is True:
         value = param.get_default(ctx, call=False)
-    if value in (None, "", []) or value is False:
-        return ""
     if isinstance(value, (list, tuple)):
         value = ",".join(map(str, value))
     elif isinstance(value, float):
         value = f"{value:g}"
+    if value in (None, "") or value is False:
+        return ""
     return f"default: {'on' if value is True else value.value if isinstance(value, Enum) else value}"
 
 
