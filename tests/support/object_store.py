@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from iconotext.system import object_store as store
-
 
 class Server:
     """An object store of the same content whenever it runs."""
@@ -28,22 +26,26 @@ class Server:
 def running(monkeypatch):
     """The store with an empty bucket, for a fixture."""
     pytest.importorskip("moto", reason="moto is not installed")
-    from pyarrow.fs import S3FileSystem
-
+    pytest.importorskip("s3fs", reason="s3fs is not installed")
     for name, value in (("ACCESS_KEY_ID", "x"), ("SECRET_ACCESS_KEY", "x"), ("DEFAULT_REGION", "us-east-1")):
         monkeypatch.setenv(f"AWS_{name}", value)
     server = Server()
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.port}")
-    store._file_system.cache_clear()
-    own = S3FileSystem(endpoint_override=f"http://127.0.0.1:{server.port}", allow_bucket_creation=True)
-    own.create_dir("bucket")
-    own.delete_dir_contents("bucket")
+    bucket().mkdir("bucket")
     yield server
     server.stop()
-    store._file_system.cache_clear()
+
+
+def bucket():
+    """fsspec's file system of the store of this moment."""
+    from s3fs import S3FileSystem
+
+    S3FileSystem.clear_instance_cache()
+    return S3FileSystem(use_listings_cache=False)
 
 
 def send(folder, address):
+    store = bucket()
     for path in folder.rglob("*"):
         if path.is_file():
-            store.write(f"{address}/{path.relative_to(folder).as_posix()}", path.read_bytes())
+            store.pipe_file(f"{address}/{path.relative_to(folder).as_posix()}", path.read_bytes())

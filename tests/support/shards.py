@@ -1,27 +1,21 @@
-"""Shards that are made on the spot, runs over them, and work that is given to engines."""
+"""Shards that are made on the spot, and runs over them."""
 
 from __future__ import annotations
 
 import gzip
 import io
 import json
-import os
-import signal
 import subprocess
 import sys
 import tarfile
-import time
+from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from iconotext.corpus.shard_results import Manifest
 from iconotext.corpus.shards import ShardSettings
 from iconotext.decide.settings import LinkSettings
-from iconotext.errors import OutputError
-from iconotext.scale.engine import EngineSettings, answer
-from iconotext.scale.run import LOCK, link_shards
+from iconotext.scale import LOCK, LOGS, ScaleSettings, link_shards, sums_of
 from tests.support.images import noise
 
 LINKING = LinkSettings(relations="none")
@@ -65,26 +59,36 @@ def make(folder: Path, shards: int = 3, documents: int = 4) -> Path:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Everything in a folder of results but its lock."""
+    """The results in a folder, and what it says of itself."""
     files = [path for path in folder.rglob("*") if path.is_file() and path.name != LOCK]
-    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+    relative = {path.relative_to(folder): path for path in files}
+    return {str(name): path.read_bytes() for name, path in relative.items() if name.parts[0] != LOGS}
 
 
-def link(shards: Path | str, output: Path | str, workers: int = 1, engine: str = "local", **settings):
-    chosen = ShardSettings(**{"to": "jsonl", **settings})
-    work = EngineSettings(workers=workers, tries=1, engine=engine)
-    return link_shards([str(shards)], str(output), linking=LINKING, settings=chosen, engine=work)
+def link(shards: Path | str, output: Path | str, *, images: Path | None = None, **work: Any) -> dict[str, Any]:
+    chosen = ScaleSettings(**{"to": "jsonl", "workers": 1, **work})
+    settings = ShardSettings(images=images)
+    return link_shards([str(shards)], str(output), linking=LINKING, settings=settings, work=chosen)
+
+
+def link_here(shards: Path, output: Path, unlinked: Any = "keep", **settings: Any) -> dict[str, Any]:
+    """Link shards as one task of a run does; what it counted."""
+    from iconotext.adapters.datatrove import JsonlLinks, LinkPictures, ReadShards
+
+    read = ReadShards([str(shards)], ShardSettings(**settings))
+    links = LinkPictures(settings=LINKING, unlinked=unlinked)
+    deque(JsonlLinks(str(output)).run(links.run(read.run())), maxlen=0)
+    return sums_of([[step.stats.to_dict() for step in (read, links)]])
 
 
 COMMAND = [sys.executable, "-m", "iconotext", "scale", "link", "--to", "jsonl", "--workers", "2", "--json"]
 
 
 def start(
-    folder: Path, shards: str = "in", output: str = "out", engine: str = "local", more: Sequence[str] = (), **how: Any
+    folder: Path, shards: str = "in", output: str = "out", more: Sequence[str] = (), **how: Any
 ) -> subprocess.Popen[bytes]:
     with (folder / "said.json").open("wb") as said, (folder / "log").open("ab") as log:
-        command = [*COMMAND, "--engine", engine, *more, shards, "-o", output]
-        return subprocess.Popen(command, cwd=folder, stdout=said, stderr=log, **how)
+        return subprocess.Popen([*COMMAND, *more, shards, "-o", output], cwd=folder, stdout=said, stderr=log, **how)
 
 
 def descendants(process: int) -> list[int]:
@@ -94,80 +98,3 @@ def descendants(process: int) -> list[int]:
     except OSError:
         return []
     return [each for child in text.split() for each in (int(child), *descendants(int(child)))]
-
-
-def name_of(process: int) -> str:
-    """What it calls itself, or the program that it runs; nothing of one that is gone."""
-    try:
-        said = Path(f"/proc/{process}/cmdline").read_bytes()
-    except OSError:
-        return ""
-    return said.decode(errors="replace") if b"spawn_main" in said else said.partition(b"\0")[0].decode().strip()
-
-
-def manifest(name: str) -> Manifest:
-    return Manifest(
-        shard=name, inputs=[], setup="", output=f"{name}.parquet", size=0, sha256="", documents={}, images={}, links=0
-    )
-
-
-@dataclass(frozen=True)
-class Trouble:
-    """Does to numbers what the tests ask for.
-
-    Attributes:
-        folder: Where it is noted how often each was begun.
-    """
-
-    folder: Path
-    die_at: tuple[int, ...] = ()
-    deaths: tuple[int, ...] = ()
-    large: int = -1
-    full: int = -1
-    fault: int = -1
-    unready: bool = False
-
-    def prepare(self) -> None:
-        if self.unready:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def run(self, number: int, /) -> tuple[int, int]:
-        with (self.folder / str(number)).open("a") as file:
-            file.write("x")
-        begun = (self.folder / str(number)).stat().st_size
-        if number in self.die_at and begun <= self.deaths[self.die_at.index(number)]:
-            os.kill(os.getpid(), signal.SIGKILL)
-        if number == self.large:
-            bytearray(300_000_000)
-        if number == self.full:
-            raise OutputError("the disk is full")
-        if number == self.fault:
-            raise RuntimeError("a fault")
-        time.sleep(0.01)
-        return number * number, begun
-
-
-class Here:
-    """The engine of this very process, which need not start another."""
-
-    def __init__(self, work, *, workers, memory):
-        self._work, self._memory, self._given = work, memory, []
-        self._ready = False
-
-    def room(self):
-        return 1
-
-    def give(self, item):
-        self._given.append(item)
-
-    def answers(self):
-        if not self._ready:
-            self._work.prepare()
-            self._ready = True
-        while self._given:
-            item = self._given.pop()
-            yield item, *answer(self._work, item, self._memory)
-
-    def close(self):
-        if folder := self._work.__dict__.get("_folder"):
-            folder.cleanup()

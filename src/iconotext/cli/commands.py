@@ -113,11 +113,10 @@ COMMANDS = (
     Command(
         "scale",
         "Link many documents in shards, in many processes.",
-        extra="parquet",
+        extra="scale",
         examples=("iconotext scale link shards/ --output linked/",),
     ),
-    Command("scale link", "Link the documents of shards.", "scale:link", "parquet"),
-    Command("scale duplicates", "Find pictures that look like an earlier one.", "scale:duplicates", "parquet"),
+    Command("scale link", "Link the documents of shards.", "scale:link", "scale"),
     Command("mcp", "Answer a language model about the documents of a folder.", "mcp:mcp", "mcp"),
     Command("models", "List models; check or fetch those that are named.", "models:models"),
     Command("cache", "Show the place, size and contents of the cache.", "cache:show"),
@@ -135,7 +134,7 @@ SHOWN = {
     "library add": "model evidence relations language root include exclude fetch min-side download json",
     "corpus build folder": "source output links validation test language root include exclude fetch force",
     "corpus build captions": "source output pairs versions format images validation test seed download force",
-    "scale link": "output to unlinked sample images without engine workers model min-confidence",
+    "scale link": "output to unlinked sample images executor tasks workers model min-confidence",
 }
 """The options of commands with many that stand at the top of their help; the others stand under ``MORE``."""
 

@@ -171,7 +171,6 @@ def _show_report(path: Path, report: Report) -> None:
         (report.documents, "{:,} document{s} read"),
         (report.unchanged, "{:,} file{s} unchanged"),
         (report.shards_unchanged, "{:,} shard{s} unchanged"),
-        (report.shards_with_results, "results instead of {:,} shard{s}"),
         (report.removed, "{:,} removed"),
         (len(report.left_out) - of_shards, "{:,} picture{s} left out"),
         (of_shards, "{:,} shard{s} left out"),

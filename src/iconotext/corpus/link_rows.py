@@ -6,7 +6,7 @@ Ray Data, the Hugging Face library, Polars, datatrove and Data-Juicer call such 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -79,33 +79,36 @@ def link_rows(
         for number, image in enumerate(linked.document.images):
             if image.problem is not None:
                 problems[sample.rows[number]].append(f"{image.source}: {image.problem}")
-        for number, link in _links(sample, linked):
-            links[number].append(link)
+        for link, values in zip(linked.links, links_of(linked, sample), strict=True):
+            links[sample.rows[link.image]].append(values)
     returned: Batch = _with_columns(batch, links, problems)
     return returned
 
 
-def _links(sample: Sample, linked: LinkedDocument) -> Iterable[tuple[int, dict[str, Any]]]:
-    """Yield the links of a document, each with the number of its row."""
-    for link in linked.links:
-        yield (
-            sample.rows[link.image],
-            {
-                "image": sample.images[link.image],
-                "text": sample.texts[link.sentence],
-                "sentence": linked.document.sentences[link.sentence].text,
-                "confidence": plain_number(link.confidence),
-            },
-        )
+def links_of(linked: LinkedDocument, sample: Sample | None = None) -> list[dict[str, Any]]:
+    """Return the links of a document as ``link_rows`` does, the strongest first.
+
+    Args:
+        sample: Numbers the pictures and texts as the row does; None if it numbers them as the document does.
+    """
+    return [
+        {
+            "image": link.image if sample is None else sample.images[link.image],
+            "text": link.sentence if sample is None else sample.texts[link.sentence],
+            "sentence": linked.document.sentences[link.sentence].text,
+            "confidence": plain_number(link.confidence),
+        }
+        for link in linked.links
+    ]
 
 
 @cache
 def _loaded(model: str, settings: LinkSettings, pictures: str | None) -> tuple[Linker, FindsImages]:
     linker = Linker.load(model, settings.model_copy(update={"relations": "none", "explain": False}))
-    return linker, _Pictures(pictures)
+    return linker, PicturesOfRows(pictures)
 
 
-class _Pictures:
+class PicturesOfRows:
     """Finds the pictures of rows in one folder, and nowhere else."""
 
     def __init__(self, folder: str | None) -> None:

@@ -8,11 +8,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -23,7 +22,7 @@ from iconotext.corpus.found_images import FoundImages
 from iconotext.corpus.image_files import ShardPictures
 from iconotext.corpus.row import Record, Row, document_of
 from iconotext.corpus.store import FORMATS, format_of, read_corpus, read_records, read_rows, with_repeated_ids
-from iconotext.errors import CorpusError, OutputError
+from iconotext.errors import CorpusError
 from iconotext.system.object_store import (
     Entry,
     address_of,
@@ -33,7 +32,6 @@ from iconotext.system.object_store import (
     is_remote,
     joined,
     local_files,
-    located,
     split_address,
 )
 from iconotext.system.threads import in_threads
@@ -42,31 +40,19 @@ from iconotext.types import Document, Image, Member
 SUFFIXES = tuple(suffix for name in ("parquet", "jsonl", "webdataset") for suffix in FORMATS[name].suffixes)
 """File name suffixes of shards."""
 
-MANIFESTS = "_manifests"  # folder of the manifests of results, see ``corpus.shard_results``
-
 EXAMPLES = 20  # number of problems that ``Counts`` lists; all of them are counted
 
 FETCHING = 8
 """Documents of a shard in a store whose pictures are fetched at the same time."""
-
-LEFT_OUT = "left out: looks like an earlier picture of another place"
-"""The problem of pictures that the table ``without`` names."""
 
 _INDEX = re.compile(r"\.\d+")
 _NUMBER = re.compile(r"\d[\d,.]*")
 
 
 class ShardSettings(BaseModel):
-    """How documents of shards are read and written. All of it shapes the result: a folder has shards of one setting."""
+    """Which documents of shards are read, and where their pictures are looked for."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-    to: Literal["parquet", "jsonl"] = "parquet"
-    """What shards are written as: ``parquet``, a row for each link; ``jsonl``, a line for each document with all that
-    is known of it."""
-
-    unlinked: Literal["keep", "drop"] = "keep"
-    """What becomes of documents without a link that is sure enough (see --min-confidence)."""
 
     sample: float = Field(1.0, gt=0, le=1)
     """Take this share of the documents, by a digest of their ids: always the same ones, and a smaller share takes some
@@ -74,9 +60,6 @@ class ShardSettings(BaseModel):
 
     images: Path | None = None
     """Folder of pictures that lie neither in the shards nor beside them, by name or by a digest of their address."""
-
-    without: Path | None = None
-    """Leave pictures out that a table of ``iconotext scale duplicates`` names."""
 
     allow_outside: bool = False
     """Let documents name pictures anywhere on this machine."""
@@ -87,58 +70,49 @@ class Shard:
     """An input shard.
 
     Attributes:
-        name: Name of its result, without suffix; relative to the folder that the user named.
         beside: Tars of the same name, with its pictures.
     """
 
     file: Entry
-    name: str
     beside: tuple[Entry, ...] = ()
 
 
 def find_shards(addresses: Iterable[str]) -> list[Shard]:
-    """The named shards and those in named folders, sorted by name.
+    """The named shards and those in named folders, each once; those of a folder sorted by address.
 
     A tar with the same name as another shard holds the pictures of that shard: ``00000.tar`` beside ``00000.parquet``.
 
     Raises:
         CorpusError: There is no shard at an address.
-        OutputError: Two shards would have the same result.
         StoreError: A store does not answer.
     """
-    files: list[tuple[Entry, str]] = []
+    files: dict[str, Entry] = {}
     for address in addresses:
         single = entry(address)
         if single is not None:
-            files.append((single, _stem(split_address(address)[1])))
+            files.setdefault(single.address, single)
             continue
         start = len(joined(address, ""))
-        names = [(file, file.address[start:].replace("\\", "/")) for file in entries(address)]
-        # Programs that write tables give the files that they put beside these names that begin with "_".
-        shards_inside = [
-            (file, _stem(name))
-            for file, name in names
-            if name.endswith(SUFFIXES) and not any(part.startswith("_") for part in name.split("/"))
-        ]
-        if not shards_inside:
+        inside = {file.address: file for file in entries(address) if _is_shard(file.address[start:].replace("\\", "/"))}
+        if not inside:
             raise CorpusError(
                 f"{address}: no shard is there; their names end in {', '.join(SUFFIXES)}. `iconotext "
                 "corpus build` makes a corpus of documents, and `iconotext corpus convert` shards of that"
             )
-        files += shards_inside
-    texts = {_stem(file.address) for file, _ in files if not file.address.endswith(".tar")}
-    shards: dict[str, Shard] = {}
-    for file, name in files:
-        if file.address.endswith(".tar") and _stem(file.address) in texts:
-            continue
-        beside = () if file.address.endswith(".tar") else tuple(filter(None, [entry(_stem(file.address) + ".tar")]))
-        other = shards.setdefault(name, Shard(file, name, beside))
-        if other.file.address != file.address:
-            raise OutputError(
-                f"{other.file.address} and {file.address}: both results would be called {name}; link them into "
-                "folders of their own"
-            )
-    return [shards[name] for name in sorted(shards)]
+        files |= inside
+    texts = {_stem(address) for address in files if not address.endswith(".tar")}
+    shards = []
+    for address, file in files.items():
+        if not address.endswith(".tar"):
+            shards.append(Shard(file, tuple(filter(None, [entry(_stem(address) + ".tar")]))))
+        elif _stem(address) not in texts:
+            shards.append(Shard(file))
+    return shards
+
+
+def _is_shard(name: str) -> bool:
+    """Whether a file has the name of a shard; programs begin names of files that they put beside tables with "_"."""
+    return name.endswith(SUFFIXES) and not any(part.startswith("_") for part in name.split("/"))
 
 
 def _stem(name: str) -> str:
@@ -159,7 +133,6 @@ class Counts:
         self.images = Counter[str]()
         self.reasons = Counter[str]()
         self.examples: list[str] = []
-        self.links = 0
         self.problem: str | None = None
         self.broken: str | None = None
 
@@ -170,12 +143,12 @@ class Counts:
             self.examples.append(example)
 
     def picture(self, document: str, image: Image, problem: str | None) -> None:
-        """Count a picture of a document by its problem: usable without one, else missing, unreadable or left out."""
+        """Count a picture of a document by its problem: usable without one, else missing or unreadable."""
         self.images["read"] += 1
         if problem is None:
             self.images["usable"] += 1
             return
-        kind = "missing" if image.file is None else "left out" if problem == LEFT_OUT else "unreadable"
+        kind = "missing" if image.file is None else "unreadable"
         self.images[kind] += 1
         self.note(f"picture: {reason_of(problem)}", f"{document}, {image.source}: {problem}")
 
@@ -193,17 +166,6 @@ class Counts:
                 self.documents["not in the sample"] += 1
             else:
                 yield record, record.row
-
-    def as_dict(self) -> dict[str, object]:
-        """The counts as fields of a manifest."""
-        return {
-            "documents": dict(sorted(self.documents.items())),
-            "images": dict(sorted(self.images.items())),
-            "links": self.links,
-            "reasons": dict(sorted(self.reasons.items())),
-            "examples": self.examples,
-            "problem": self.problem,
-        }
 
 
 def reason_of(problem: str) -> str:
@@ -257,10 +219,7 @@ def shard_documents(
             files=files,
         )
         rows = counts.read(records, settings.sample)
-        documents = _with_pictures(rows, pictures, shard.file.address, threads=FETCHING if remote else None)
-        if settings.without is not None:
-            documents = _without(documents, _left_out(settings.without, shard.name))
-        yield from documents
+        yield from _with_pictures(rows, pictures, shard.file.address, threads=FETCHING if remote else None)
         counts.problem = next((tar.problem for tar in tars if tar.problem is not None), None)
     except CorpusError as error:
         counts.problem = str(error).replace(str(file), shard.file.address)
@@ -294,46 +253,14 @@ def _with_pictures(
         yield from documents
 
 
-def _left_out(table: Path, shard: str) -> dict[str, set[int]]:
-    """The pictures of one shard that a table of duplicates names: document id to numbers of pictures.
-
-    Raises:
-        OutputError: The table cannot be read.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:  # the table is sorted, so only this shard's part is read
-        store, path = located(address_of(table))
-        rows = pq.read_table(path, columns=["document", "image"], filters=[("shard", "==", shard)], filesystem=store)
-    except (pa.ArrowException, OSError) as error:
-        raise OutputError(f"{address_of(table)}: no table of duplicates: {' '.join(str(error).split())}") from error
-    left_out: dict[str, set[int]] = {}
-    for row in rows.to_pylist():
-        left_out.setdefault(row["document"], set()).add(row["image"])
-    return left_out
-
-
-def _without(documents: Iterable[Document], pictures: Mapping[str, set[int]]) -> Iterator[Document]:
-    """Set a problem on the pictures to leave out; they stay in their documents, so that numbers do not change."""
-    for document in documents:
-        numbers = pictures.get(document.id, ())
-        images = (
-            replace(image, problem=image.problem or LEFT_OUT) if n in numbers else image
-            for n, image in enumerate(document.images)
-        )
-        yield replace(document, images=tuple(images))
-
-
 def corpus_files(path: Path) -> tuple[Path, ...]:
     """The shards in a folder, here or in a store; ``(path,)`` for anything else.
 
     Raises:
         CorpusError: The folder has no shards.
-        OutputError: Two shards have the same name.
         StoreError: The store does not answer.
     """
-    folder = path.is_dir() and not (path / DOCUMENTS_FILE).is_file() and not (path / MANIFESTS).is_dir()
+    folder = path.is_dir() and not (path / DOCUMENTS_FILE).is_file()
     if not folder and not is_remote(address_of(path)):
         return (path,)
     return tuple(Path(shard.file.address) for shard in find_shards([address_of(path)]))

@@ -1,36 +1,33 @@
 """The changes that a picture, a document or a shard brings to a library: compare it with the ledger, list its pictures.
 
 ``image_change`` and ``document_change`` make the ``Change`` of a file, or None if it is unchanged; ``shard_changes``
-yields the changes of a shard, part by part, linked now or taken from the results of ``iconotext scale link``. The
-ledger records each part as it records a file. So a run that was killed goes on with the next part, and memory does not
-grow with the shard.
+yields the changes of a shard, part by part. The ledger records each part as it records a file. So a run that was killed
+goes on with the next part, and memory does not grow with the shard.
 """
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import chain, groupby, islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from iconotext.corpus.shard_results import Result, find_result, linked_documents_of
 from iconotext.corpus.shards import EXAMPLES, Counts, Shard, find_shards, reason_of, shard_documents
 from iconotext.errors import CorpusError
 from iconotext.evidence.ocr import text_in
 from iconotext.images import copied_from, copies, copy_problem, inspect, plain_name
-from iconotext.library.commit import RESULT_OF, Change, Entry, Ledger, Report
+from iconotext.library.commit import Change, Entry, Ledger, Report
 from iconotext.library.files import SourceFile, digest_of, file_state, image_date
 from iconotext.library.items import Arrival, Place, clean, file_of, part_name
 from iconotext.library.models import Models
-from iconotext.plain_text import counted, encodable
+from iconotext.plain_text import encodable
 from iconotext.read import Failure
 from iconotext.read.address import REMOTE
-from iconotext.system.object_store import address_of, entry, lasting, local_files
+from iconotext.system.object_store import address_of, local_files
 from iconotext.system.strict_json import parse_json
 from iconotext.types import Image, LinkedDocument, LinkedSentence
 
@@ -268,46 +265,6 @@ def parts_of(owners: Iterable[str]) -> dict[str, int]:
     return parts
 
 
-def linked_shards(
-    files: Iterable[SourceFile], ledger: Ledger, owners: Iterable[str], stays: Callable[[str], bool]
-) -> tuple[set[Path], dict[Path, Path]]:
-    """Find the shards that are replaced by a result of ``scale link``, among ``files`` and those in the library.
-
-    A result replaces its shard while it can be read, whichever of the two was added first. Of several results for one
-    shard only one is used: the one in the library, else the first.
-
-    Args:
-        owners: The owners of the library's pictures: files, and parts of shards.
-        stays: Whether the pictures from this file stay in the library.
-
-    Returns:
-        The replaced shards; and each unused result with the result that is used in its place.
-    """
-    parts, shards = parts_of(owners), [file.path for file in files if file.kind == "shard"]
-    by_shard: dict[Path, Path] = {}
-    unused: dict[Path, Path] = {}
-    for shard, result in _results(ledger, parts, shards, stays):
-        if (other := by_shard.setdefault(lasting(shard), result)) != result:
-            unused[result] = other
-    return by_shard.keys() & {*shards, *map(Path, parts)}, unused
-
-
-def _results(
-    ledger: Ledger, owners: Iterable[str], shards: Sequence[Path], stays: Callable[[str], bool]
-) -> Iterator[tuple[Path, Path]]:
-    """Yield shards with their results; if a shard has several results, the one to use comes first."""
-    recorded = {file_of(name): shard for name, shard in ledger.results().items()}
-    for name in sorted(filter(stays, recorded)):
-        yield Path(recorded[name]), Path(name)
-    forgotten = {Path(name) for name in owners if name not in recorded and ledger.get(name) is None and stays(name)}
-    for path in (*sorted(forgotten), *shards):
-        with suppress(CorpusError):  # reported when the shard is read
-            if (result := find_result(path)) is not None:
-                if path not in forgotten:
-                    result.shard()  # else the result cannot be read, and the shard is read instead
-                yield Path(result.manifest.inputs[0].address), path
-
-
 def shard_changes(
     file: SourceFile, ledger: Ledger, parts: Mapping[str, int], models: Models, report: Report
 ) -> Iterator[Change]:
@@ -317,22 +274,20 @@ def shard_changes(
         parts: Shard to number of parts in the library, from ``parts_of``.
     """
     path, settings = address_of(file.path), models.settings_key(file)
-    stored, result = ledger.get(path), None
+    stored = ledger.get(path)
     certain = file.folder is None or stored is not None or path in parts
     try:
-        result = find_result(file.path)
-        shard = find_shards([path])[0] if result is None else result.shard()
+        (shard,) = find_shards([path])
     except CorpusError as error:  # its pictures stay
-        pictures = f" ({counted(result.manifest.images.get('usable', 0), 'picture')})" if result is not None else ""
-        _note(report, path, f"{error}{pictures}", certain=certain or result is not None)
+        _note(report, path, str(error), certain=certain)
         return
-    state = _state(file.path, shard, result)
+    state = _state(shard)
     if stored == Entry(path, state, settings):
         report.shards_unchanged += 1
         return
     counts, number = Counts(), 0
     try:
-        for batch in _batches(_linked(result, shard, counts, models, file)):
+        for batch in _batches(_linked(shard, counts, models, file)):
             name = part_name(path, number)
             entry = Entry(name, state, settings)
             if ledger.get(name) != entry:
@@ -340,7 +295,7 @@ def shard_changes(
             number += 1
     except CorpusError as error:
         counts.problem = str(error)
-    certain = certain or result is not None or counts.documents["read"] > 0
+    certain = certain or counts.documents["read"] > 0
     report.shards += certain
     report.documents += counts.documents["written"]
     report.reasons.update(counts.reasons)
@@ -352,12 +307,7 @@ def shard_changes(
         yield Change(path, Entry(path, state, settings))
 
 
-def _linked(
-    result: Result | None, shard: Shard, counts: Counts, models: Models, file: SourceFile
-) -> Iterator[LinkedDocument | Failure]:
-    if result is not None:
-        yield from linked_documents_of(result, shard, counts)
-        return
+def _linked(shard: Shard, counts: Counts, models: Models, file: SourceFile) -> Iterator[LinkedDocument | Failure]:
     with local_files(*(part.address for part in (shard.file, *shard.beside))) as paths:
         documents: Iterator[Document] = shard_documents(shard, paths, counts)
         yield from models.link.link_all(documents, models.settings_of(file.path))
@@ -392,11 +342,9 @@ def _arrivals(
             counts.note(f"picture: {reason_of(problem)}", f"{place}: {problem}")
 
 
-def _state(file: Path, shard: Shard, result: Result | None) -> str:
-    """Return sizes and times of all files of a shard; for a result, also which shard it replaces."""
-    parts = [entry(address_of(file)), shard.file, *shard.beside]
-    state = {part.address: f"{part.size}:{part.modified}" for part in parts if part is not None}
-    return json.dumps(state if result is None else {RESULT_OF: shard.file.address} | state)
+def _state(shard: Shard) -> str:
+    """Return sizes and versions of all files of a shard."""
+    return json.dumps({part.address: f"{part.size}:{part.version}" for part in (shard.file, *shard.beside)})
 
 
 def _note(report: Report, path: str, problem: str, *, certain: bool) -> None:

@@ -24,7 +24,6 @@ from iconotext.library.items import Arrival, Item, Place, texts_of
 from iconotext.library.models import Models
 from iconotext.library.store import LEDGER, Library, torn_versions
 from iconotext.report.embedded import embed
-from iconotext.system.strict_json import parse_json
 from iconotext.types import Image
 
 if TYPE_CHECKING:
@@ -38,11 +37,6 @@ CREATE TABLE IF NOT EXISTS files (
     settings TEXT NOT NULL,   -- the settings with which it was read
     problem TEXT              -- why it brought in no pictures, or not all; NULL if it brought in all
 ) WITHOUT ROWID
-"""
-
-RESULT_OF = "result of"
-"""First key in the state of a result, which is JSON. Its value is the address of the shard that the result
-belongs to.
 """
 
 
@@ -72,11 +66,6 @@ class Ledger:
         """Return the entry of a file; None if it has none."""
         row = self._connection.execute("SELECT * FROM files WHERE path = ?", (path,)).fetchone()
         return None if row is None else Entry(*row)
-
-    def results(self) -> dict[str, str]:
-        """Return the results of ``scale link``, and their parts: path to the address of the shard."""
-        rows = self._connection.execute("SELECT path, state FROM files WHERE state GLOB ?", (f'{{"{RESULT_OF}"*',))
-        return {path: parse_json(state)[RESULT_OF] for path, state in rows}
 
     def put(self, entries: Iterable[Entry]) -> None:
         """Record files; all of them or none."""
@@ -160,9 +149,8 @@ class Report:
         encoded: Pictures that were encoded.
         unchanged: Pictures and documents, as files, that have not changed.
         documents: Documents that were read.
-        shards: Shards, or results of shards, that were read.
-        shards_unchanged: Shards, or results of shards, that have not changed.
-        shards_with_results: Shards that were not read, since a result replaces them.
+        shards: Shards that were read.
+        shards_unchanged: Shards that have not changed.
         removed: Pictures that are no longer in any place.
         left_out: Pictures that cannot be read or are too small, and files in folders that have the suffix of a shard
             but are not shards: place and reason.
@@ -177,7 +165,6 @@ class Report:
     documents: int = 0
     shards: int = 0
     shards_unchanged: int = 0
-    shards_with_results: int = 0
     removed: int = 0
     left_out: list[tuple[str, str]] = field(default_factory=list)
     failures: list[tuple[str, str]] = field(default_factory=list)

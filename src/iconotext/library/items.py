@@ -242,7 +242,7 @@ def member_content(member: Member, digest: str) -> bytes | None:
     """Return the content of a picture in a tar or a table; None as for ``file_content``."""
     try:
         store, path = located(member.file)
-        with store.open_input_file(path) as file:
+        with store.open(path, "rb") as file:
             if member.file.endswith(".tar"):
                 file.seek(member.start)
                 return _if_still(file.read(min(member.part, LARGEST)), digest)

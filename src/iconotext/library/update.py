@@ -14,7 +14,6 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from iconotext.corpus.shard_results import has_no_links
 from iconotext.decide.settings import LinkSettings
 from iconotext.errors import LibraryError
 from iconotext.features import FeatureCache, check_backbones, find_model
@@ -26,7 +25,6 @@ from iconotext.library.changes import (
     document_change,
     image_change,
     is_unchanged,
-    linked_shards,
     parts_of,
     shard_changes,
     smaller_copies,
@@ -199,7 +197,7 @@ def add_paths(
         places = [lasting(root) for root in roots if _may_be_there(root)]
         readings = {place: chosen(ReadSettings, file_settings(settings, place)) for place in places}
         owners = all_owners(library)
-        files, unused = _to_read(library, ledger, readings, owners, report)
+        files = list(find_files(readings, unread=report.failures))
         report.failures += [
             (str(root), f"no such file or folder; if it is gone for good: iconotext library remove {path} {root}")
             for root in roots
@@ -211,7 +209,7 @@ def add_paths(
         progress = add_files(library, ledger, files, owners, models, report)
         for _ in progress if watch is None else watch(progress, len(files)):
             pass
-        gone = (o for o in owners if (file := Path(file_of(o))) in unused or _is_gone(file, readings))
+        gone = (owner for owner in owners if _is_gone(Path(file_of(owner)), readings))
         take_out(library, ledger, sorted(gone), owners, report)
         _finish(library, encoder, report, say)
     return report
@@ -224,27 +222,6 @@ def _existing_settings(path: Path, paths: Sequence[Path]) -> LibrarySettings:
     if not paths:
         raise LibraryError(f"{path}: no library yet; name the pictures, documents or folders to put into one")
     return LibrarySettings("default", space="", dim=0)
-
-
-def _to_read(
-    library: Library, ledger: Ledger, readings: Mapping[Path, ReadSettings], owners: Set[str], report: Report
-) -> tuple[list[SourceFile], Set[Path]]:
-    """Return the files to read, and the unused files, whose pictures must be removed.
-
-    Unused are shards that a result replaces, and superfluous results of a shard.
-    """
-    around = [Path(root) for root in library.settings.roots]
-    files = list(find_files(readings, unread=report.failures))
-    replaced, other_results = linked_shards(
-        files, ledger, owners, lambda name: _is_in(name, around) and not _is_gone(Path(name), readings)
-    )
-    report.shards_with_results = sum(file.path in replaced for file in files)
-    report.failures += [
-        (address_of(file), f"left out: {address_of(other)} is of the same shard, and counts; take one of them away")
-        for file, other in other_results.items()
-    ]
-    unused = replaced | other_results.keys()
-    return [file for file in files if file.path not in unused], unused
 
 
 def _finish(library: Library, encoder: Encoder, report: Report, say: Callable[[str], None] | None) -> None:
@@ -332,11 +309,6 @@ def _check_paths(paths: Sequence[Path]) -> None:
             )
         if not _may_be_there(path):
             raise LibraryError(f"{path}: no such file or folder")
-        if has_no_links(path):
-            raise LibraryError(
-                f"{address_of(path)}: a folder of features for training, or of digests of pictures, in which there are"
-                " no pictures; add the shards that they were made of, or what iconotext scale link made of those"
-            )
         if is_remote(address_of(path)) or not os.path.isfile(path) or file_kind(path) is not None:
             continue
         (image,) = inspect([Image(str(path), path)])  # a named file may have any suffix

@@ -118,6 +118,14 @@ def rows(linked: LinkedDocument) -> Iterator[dict[str, Any]]:
         yield head
 
 
+def encodable_rows(linked: LinkedDocument) -> list[dict[str, Any]]:
+    """Return the rows of a document, with texts that UTF-8 can encode."""
+    return [
+        {name: encodable(value) if isinstance(value, str) else value for name, value in row.items()}
+        for row in rows(linked)
+    ]
+
+
 def _explanation(explanation: Explanation | None) -> dict[str, Any]:
     if explanation is None:
         return {}
@@ -140,6 +148,18 @@ def write_parquet(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    schema = table_schema(explained=explained)
+    with open_atomic(path, force=force) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        all_rows = chain.from_iterable(map(rows, documents))
+        while batch := list(islice(all_rows, BATCH_ROWS)):
+            table = {name: _column(name, batch) for name in schema.names}
+            writer.write_table(pa.Table.from_pydict(table, schema=schema))
+
+
+def table_schema(*, explained: bool = False) -> Any:
+    """Return the table's schema of pyarrow; ``explained`` adds the columns for explanations."""
+    import pyarrow as pa
+
     fields = [
         (name, pa.map_(pa.string(), pa.float32()) if type_ == "map" else pa.type_for_alias(type_))
         for name, type_ in _TYPES.items()
@@ -148,12 +168,7 @@ def write_parquet(
         for name, parts in (("explanation_words", WORDS), ("explanation_regions", REGIONS)):
             item = pa.struct([(part, pa.type_for_alias(type_)) for part, type_ in parts.items()])
             fields.append((name, pa.list_(item)))
-    schema = pa.schema(fields)
-    with open_atomic(path, force=force) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
-        all_rows = chain.from_iterable(map(rows, documents))
-        while batch := list(islice(all_rows, BATCH_ROWS)):
-            table = {name: _column(name, batch) for name in schema.names}
-            writer.write_table(pa.Table.from_pydict(table, schema=schema))
+    return pa.schema(fields)
 
 
 def _column(name: str, batch: Sequence[dict[str, Any]]) -> list[Any]:
