@@ -31,7 +31,7 @@ DISTRIBUTIONS = {
     "python_multipart": "python-multipart",
     "sentence_transformers": "sentence-transformers",
 }
-OWN_PROGRAMS = {"docling", "haystack", "langchain", "llama-index", "mcp", "scale", "timm"}
+OWN_PROGRAMS = {"docling", "haystack", "langchain", "llama-index", "mcp", "ray", "timm"}
 """Extras that are no part of ``all``."""
 
 DIVIDED_TEXT = "# A heading\n\nA sentence about a dog.\n\n![A dog](docs/a.png)\n\nAnother sentence.\n"
@@ -99,7 +99,7 @@ NEEDY = {
     "evaluate default corpus.jsonl --results scores.parquet": "parquet",
     "corpus convert corpus.jsonl corpus.parquet": "parquet",
     "corpus check table.parquet": "parquet",
-    "scale link corpus.jsonl --output linked": "parquet",
+    "scale link corpus.jsonl --output linked": "scale",
     "link a.md --evidence caption,ocr": "ocr",
 }
 

@@ -13,11 +13,8 @@ import pytest
 
 from iconotext.corpus.builders import captions
 from iconotext.corpus.builders.run import build_corpus
-from iconotext.corpus.shards import ShardSettings
-from iconotext.decide.settings import LinkSettings
 from iconotext.errors import CorpusError, OutputError
 from iconotext.features import FeatureCache, cached_text
-from iconotext.scale.run import link_shards
 from iconotext.system.files import open_atomic, reporting_full_disk, write_bytes
 from iconotext.train import train
 from iconotext.train.checkpoint import CHECKPOINT, load_checkpoint
@@ -25,7 +22,7 @@ from tests.support.captions import write_album
 from tests.support.encoders import text_backbone
 from tests.support.full_disk import largest
 from tests.support.program import run
-from tests.support.shards import Here, contents, make
+from tests.support.shards import contents, link, make
 from tests.support.training import small_recipe, write_synthetic
 
 
@@ -186,28 +183,22 @@ def test_a_build_stops_with_a_line_wherever_the_disk_is_full_and_goes_on(tmp_pat
 
 
 @pytest.mark.slow
-def test_linking_shards_stops_with_a_line_wherever_the_disk_is_full_and_goes_on(tmp_path, monkeypatch):
-    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-    monkeypatch.setattr("iconotext.scale.run.Processes", Here)
+def test_linking_shards_stops_with_a_line_wherever_the_disk_is_full_and_goes_on(tmp_path):
+    pytest.importorskip("datatrove", reason="datatrove is not installed")
     shards = make(tmp_path / "in", shards=2, documents=20)
-
-    def link(output):
-        linking = LinkSettings(relations="none", evidence=("caption", "layout"))
-        link_shards([str(shards)], str(output), linking=linking, settings=ShardSettings(to="jsonl"))
-        return contents(output)
-
-    whole, stopped = link(tmp_path / "whole"), []
-    for size in (0, 100, 1_000, 2_000, 6_000, 12_000, 25_000, 50_000):
+    link(shards, tmp_path / "whole")
+    stopped = []
+    for size in (0, 2_000, 6_000, 12_000, 25_000, 50_000):
         try:
             with largest(size):
-                link(tmp_path / "full")
+                link(shards, tmp_path / "full")
         except OutputError as error:
             stopped.append(size)
             assert str(error).startswith("cannot write ")
             assert str(error).endswith("; free some space there, then give the same command again")
-        assert not list((tmp_path / "full").rglob("*.tmp"))
-    assert stopped[:3] == [0, 100, 1_000]
-    assert link(tmp_path / "full") == whole
+    assert stopped[:2] == [0, 2_000]
+    link(shards, tmp_path / "full")
+    assert contents(tmp_path / "full") == contents(tmp_path / "whole")
 
 
 def test_a_cache_that_is_full_stops_nothing(tmp_path, caplog):

@@ -125,9 +125,9 @@ RUNS: dict[str, list[str | list[str]]] = {
         "-m iconotext corpus convert corpus.jsonl corpus.parquet",
         "-m iconotext evaluate default gold.jsonl --results scores.parquet",
         "-m iconotext link demo/article.md --to parquet --output links.parquet",
-        "-m iconotext scale link corpus.jsonl --output linked --workers 1",
     ],
-    "scale": ["-m iconotext scale link corpus.jsonl --output linked --engine ray --workers 1"],
+    "ray": ["-m iconotext scale link corpus.jsonl --output linked --executor ray --workers 1"],
+    "scale": ["-m iconotext scale link corpus.jsonl --output linked --workers 2"],
     "timm": [["-c", DENSENET]],
     "train": [
         "-m iconotext train small.toml -c corpus.jsonl -o model --set training.epochs=1",

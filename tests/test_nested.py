@@ -11,7 +11,6 @@ import iconotext
 from iconotext.alt_text.drafts import read_drafts
 from iconotext.check.audit import read_baseline
 from iconotext.cli.config import _parsed
-from iconotext.corpus.shard_results import SETUP, find_result, has_no_links
 from iconotext.encoders.coherence_relations import SETTINGS_FILE, read_refinement
 from iconotext.encoders.stored_model import METRICS, read_metrics
 from iconotext.errors import IconotextError
@@ -82,12 +81,7 @@ def test_whatever_reads_a_file_says_so_in_one_line(tmp_path, name):
 
 def test_a_folder_of_such_settings_is_none_of_ours(tmp_path):
     (tmp_path / "config.json").write_text(OBJECTS)
-    (tmp_path / SETUP).write_text(OBJECTS)
-    (tmp_path / "0.jsonl").touch()
     assert not is_dual_encoder(tmp_path)
-    assert not has_no_links(tmp_path)
-    with pytest.raises(IconotextError, match="nested too deeply"):
-        find_result(tmp_path / "0.jsonl")
 
 
 def test_the_commands_say_it_in_one_line(tmp_path):

@@ -31,7 +31,7 @@ from iconotext.errors import CorpusError, IconotextError, OutputError, SettingEr
 from iconotext.extras import require
 from iconotext.features.model_folder import content_name
 from iconotext.linker import Linker
-from iconotext.system.files import locked
+from iconotext.system.files import locked, reporting_full_disk, write_text
 from iconotext.system.object_store import entries, is_remote, joined, lies_in, read_bytes
 from iconotext.system.processes import Watch, unwatched
 from iconotext.system.strict_json import parse_json
@@ -70,27 +70,28 @@ class ScaleSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     to: Literal["parquet", "jsonl"] = "parquet"
-    """What results are written as: ``parquet``, a row for each link; ``jsonl``, a line for each document with all that
-    is known of it."""
+    """What results are written as. ``parquet`` has a row for each link; ``jsonl`` has a line for each document, with
+    all that is known of it."""
 
     unlinked: Literal["keep", "drop"] = "keep"
-    """What becomes of documents without a link that is sure enough (see --min-confidence)."""
+    """Keep or drop documents without a link. A link must be sure enough (see --min-confidence)."""
 
     executor: Literal["local", "slurm", "ray"] = "local"
-    """Where the tasks run: in processes of this machine, as jobs of Slurm, or on a cluster of Ray."""
+    """Where the tasks run. ``local`` are processes of this machine, ``slurm`` are jobs of Slurm, and ``ray`` is a cluster
+    of Ray."""
 
     tasks: int | None = Field(None, ge=1)
-    """Tasks among which the shards are divided (default: one a shard). Each writes one file, and is what a kill
-    loses."""
+    """Tasks that share the shards (default: one a shard). Each writes one file, and is what a kill loses."""
 
     workers: int | None = Field(None, ge=1)
-    """Tasks that run at a time (default: one a core; on Slurm and Ray, as many as there is room for)."""
+    """Tasks at a time (default: one a core). On Slurm and Ray the default is as many as there is room for."""
 
     memory: float = Field(4.0, gt=0)
-    """Gigabytes that Slurm or Ray sets aside for a task."""
+    """Gigabytes that Slurm or Ray keeps for a task."""
 
     address: str | None = None
-    """Address of a cluster of Ray (default: RAY_ADDRESS, else one on this machine for the time of the run)."""
+    """Address of a cluster of Ray. By default that of RAY_ADDRESS, else a cluster is started on this machine for the
+    time of the run, which only this run can use."""
 
     partition: str = "cpu"
     """Partition of Slurm."""
@@ -151,13 +152,13 @@ def link_shards(
 
     reader, folder = ReadShards(addresses, settings), get_datafolder(output)
     tasks = min(work.tasks or len(reader.shards), len(reader.shards))
-    with nullcontext() if is_remote(output) else locked(Path(output) / LOCK, BUSY):
+    with nullcontext() if is_remote(output) else locked(Path(output) / LOCK, BUSY), reporting_full_disk(output):
         _begin(output, folder, _setup(Linker.load(model, linking), settings, work), _inputs(reader.shards, tasks))
         executor = _executor(_pipeline(reader, model, linking, work, folder), folder, tasks, work)
         missing = executor.get_incomplete_ranks(range(tasks))
         if missing:
             with _watched(executor, missing, watch) if work.executor != "slurm" else nullcontext():
-                _run(executor, work)
+                _run(executor, work, output)
         waiting = executor.get_incomplete_ranks(range(tasks))
         if waiting and work.executor != "slurm":
             raise IconotextError(
@@ -249,9 +250,11 @@ def _begin(output: str, folder: DataFolder, setup: dict[str, Any], inputs: list[
             for old in (name, f"{LOGS}/stats/{rank:05}.json", *result):
                 if folder.exists(old):
                     folder.rm(old)
-    with folder.open(f"{RUN}.new", "w") as file:
-        json.dump({"setup": setup, "tasks": inputs}, file, indent=1)
-    folder.mv(f"{RUN}.new", RUN)
+    text = json.dumps({"setup": setup, "tasks": inputs}, indent=1)
+    if folder.is_local():
+        write_text(Path(output) / RUN, text, force=True)
+    else:
+        folder.pipe_file(RUN, text.encode())
 
 
 def _versions(task: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
@@ -293,22 +296,23 @@ def _executor(pipeline: list[Any], folder: DataFolder, tasks: int, work: ScaleSe
     return LocalPipelineExecutor(pipeline, tasks, work.workers or usable_cores(), logs)
 
 
-def _run(executor: PipelineExecutor, work: ScaleSettings) -> None:
+def _run(executor: PipelineExecutor, work: ScaleSettings, output: str) -> None:
     """Run the tasks; what the processes log is in files."""
-    workers = work.workers or usable_cores()
     try:
-        if work.executor == "ray":
-            with _ray(work):
+        with reporting_full_disk(output):
+            if work.executor == "ray":
+                with _ray(work):
+                    executor.run()
+            elif work.executor == "slurm":
                 executor.run()
-        elif work.executor == "slurm":
-            executor.run()
-        else:
-            with environment(thread_shares(workers)), _quiet_processes(), _unsaid():
-                executor.run()
+            else:
+                shares = thread_shares(work.workers or usable_cores())
+                with environment(shares), _quiet_processes(), _unsaid():
+                    executor.run()
     except IconotextError:
         raise
-    except OSError as error:
-        raise IconotextError(f"a task failed: {one_line(error)}") from error
+    except Exception as error:  # whatever a task raised, of any library below it; its log has more
+        raise IconotextError(f"a task failed: {one_line(error, kind=True)}") from error
 
 
 @contextmanager

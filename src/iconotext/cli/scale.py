@@ -21,8 +21,8 @@ Shards = Annotated[
     list[str],
     argument(
         metavar="SHARDS...",
-        help="Shards, or folders of them, on this machine or in a store (s3://bucket/folder): .parquet or .jsonl "
-        "of a corpus, mmc4 or OBELICS (also .jsonl.gz, .zst, .zip), WebDataset .tar.",
+        help="Shards, or folders of them, here or in a store. .parquet or .jsonl of a corpus, mmc4 or OBELICS (also "
+        ".jsonl.gz, .zst, .zip), WebDataset .tar; s3://bucket/folder names a store.",
     ),
 ]
 
@@ -50,9 +50,9 @@ def link(
 
     - `iconotext scale link shards/ --output linked/`
     - `iconotext scale link mmc4/ -o linked/ --min-confidence 0.5 --unlinked drop`
-    - `iconotext scale link s3://bucket/obelics -o s3://bucket/linked --workers 32 --sample 0.01`
-    - `iconotext scale link obelics/ -o linked/ --executor slurm --partition cpu --tasks 200`
-    - `iconotext scale link s3://bucket/obelics -o s3://bucket/linked --executor ray --address 10.0.0.1:6379`
+    - `iconotext scale link s3://bucket/in -o s3://bucket/out --sample 0.01`
+    - `iconotext scale link obelics/ -o linked/ --executor slurm --tasks 200`
+    - `iconotext scale link s3://bucket/in -o s3://bucket/out --executor ray`
     """
     with known_errors(download=download, goes_on=True, elsewhere=True):
         from iconotext.scale import link_shards

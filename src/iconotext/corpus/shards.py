@@ -55,14 +55,14 @@ class ShardSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     sample: float = Field(1.0, gt=0, le=1)
-    """Take this share of the documents, by a digest of their ids: always the same ones, and a smaller share takes some
-    of those of a larger one."""
+    """Take this share of the documents. A digest of their ids chooses: always the same ones, and a smaller share takes
+    some of those of a larger one."""
 
     images: Path | None = None
-    """Folder of pictures that lie neither in the shards nor beside them, by name or by a digest of their address."""
+    """Folder of pictures that shards only name. They are found by name or by a digest of their address."""
 
     allow_outside: bool = False
-    """Let documents name pictures anywhere on this machine."""
+    """Let documents name files anywhere on this machine."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from iconotext.corpus.formats.table import files_of_row
 from iconotext.corpus.shards import SUFFIXES
-from iconotext.errors import CorpusError
+from iconotext.errors import CorpusError, StoreError
 from iconotext.evidence.words import stems
 from iconotext.library.files import digest_of
 from iconotext.plain_text import encodable
-from iconotext.system.object_store import located
+from iconotext.system.object_store import opened
 from iconotext.types import LinkedSentence, Member
 
 if TYPE_CHECKING:
@@ -241,13 +241,12 @@ def file_content(file: Path, digest: str) -> bytes | None:
 def member_content(member: Member, digest: str) -> bytes | None:
     """Return the content of a picture in a tar or a table; None as for ``file_content``."""
     try:
-        store, path = located(member.file)
-        with store.open(path, "rb") as file:
+        with opened(member.file) as file:
             if member.file.endswith(".tar"):
                 file.seek(member.start)
                 return _if_still(file.read(min(member.part, LARGEST)), digest)
             files = files_of_row(file, member.start)
-    except (OSError, CorpusError):
+    except (OSError, CorpusError, StoreError):
         return None
     data = files[member.part] if member.part < len(files) else None
     return None if data is None else _if_still(data, digest)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import IO, Any
 
 from iconotext.errors import IconotextError, StoreError, one_line
 from iconotext.extras import require
@@ -120,6 +120,17 @@ def read_bytes(address: str, most: int | None = None) -> bytes | None:
         except (FileNotFoundError, IsADirectoryError):
             return None
         return data
+
+
+@contextmanager
+def opened(address: str) -> Iterator[IO[bytes]]:
+    """Open a file or object to read parts of it; ``StoreError`` or ``OSError`` if that fails."""
+    if not is_remote(address):
+        with open(address, "rb") as file:
+            yield file
+        return
+    with _asked(address) as (store, path), store.open(path, "rb") as file:
+        yield file
 
 
 @contextmanager
