@@ -36,12 +36,10 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from iconotext.corpus.shards import ShardSettings, find_shards
+from iconotext.adapters.datatrove import LinkPictures, ParquetLinks, ReadShards
 from iconotext.decide.settings import LinkSettings
 from iconotext.features import load_image_backbone, load_text_backbone
-from iconotext.scale.engine import EngineSettings
-from iconotext.scale.run import link_shards
-from iconotext.scale.stage import Stage
+from iconotext.scale import ScaleSettings, link_shards
 
 NOUNS = "dog cat tram tower bridge river cook baker garden tree mountain lake child teacher ship".split()
 VERBS = "stands sleeps waits falls turns shines moves rests grows breaks".split()
@@ -60,7 +58,8 @@ def main() -> None:
     parser.add_argument("--cold", action="store_true", help="nothing is in the cache, and nothing comes again")
     parser.add_argument("--profile", action="store_true", help="link one shard here, and say what takes time")
     given = parser.parse_args()
-    linking, settings = LinkSettings(relations=given.relations), ShardSettings(to=given.to)
+    linking = LinkSettings(relations=given.relations)
+    work = ScaleSettings(to=given.to, workers=given.workers)
     of_each = given.images, given.sentences
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -73,22 +72,19 @@ def main() -> None:
             write_shard(
                 folder / "warm", 0, max(-(-SENTENCES // given.sentences), -(-PICTURES // given.images)), of_each
             )
-            Stage(str(folder / "warmed"), "", linking=linking, settings=settings).run(
-                find_shards([str(folder / "warm")])[0]
-            )
+            in_this_process(linking, folder / "warm", folder / "warmed")
         if given.profile:
-            profile(Stage(str(folder / "out"), "", linking=linking, settings=settings), folder / "in")
+            profile(linking, folder / "in", folder / "out", given.shard)
             return
-        engine = EngineSettings(workers=given.workers)
         for shard in range(given.workers):
             write_shard(folder / "one", shard, 1, of_each)
         loading = processor_time()
-        link_shards([str(folder / "one")], str(folder / "nothing"), linking=linking, settings=settings, engine=engine)
+        link_shards([str(folder / "one")], str(folder / "nothing"), linking=linking, work=work)
         loading = processor_time() - loading
         memory: list[tuple[float, int, int]] = []
         threading.Thread(target=watch, args=(memory,), daemon=True).start()
         begun, used = time.monotonic(), processor_time()
-        done = link_shards([str(folder / "in")], str(folder / "out"), linking=linking, settings=settings, engine=engine)
+        done = link_shards([str(folder / "in")], str(folder / "out"), linking=linking, work=work)
         seconds, used = time.monotonic() - begun, processor_time() - used - loading
         sizes = [path.stat().st_size for path in (folder / "out").glob(f"*.{given.to}")]
         bare = bare_encoders(folder / "in") if given.cold else None
@@ -191,27 +187,39 @@ def write_shard(folder: Path, number: int, documents: int, of_each: tuple[int, i
             tar.addfile(info, io.BytesIO(data.getvalue()))
 
 
-def profile(stage: Stage, folder: Path) -> None:
-    """What takes time in the thread that links; the threads that read windows ahead are not in it."""
-    _ = stage.linker
-    shard = find_shards([str(folder)])[0]
+def in_this_process(linking: LinkSettings, shards: Path, output: Path) -> None:
+    """What a task does."""
+    links = LinkPictures(settings=linking).run(ReadShards([str(shards)]).run())
+    for _ in ParquetLinks(str(output)).run(links):
+        pass
+
+
+def profile(linking: LinkSettings, shards: Path, output: Path, documents: int) -> None:
+    """What takes time in the thread that links the first shard; threads that read windows ahead are not in it."""
     profiler = cProfile.Profile()
     begun = time.monotonic()
     profiler.enable()
-    manifest = stage.run(shard)
+    in_this_process(linking, sorted(shards.glob("*.jsonl"))[0], output)
     profiler.disable()
-    seconds = time.monotonic() - begun
-    print(f"{manifest.documents['written'] / seconds:.0f} documents a second under the profiler")
+    print(f"{documents / (time.monotonic() - begun):.0f} documents a second under the profiler")
     pstats.Stats(profiler).sort_stats("tottime").print_stats(30)
 
 
 def watch(memory: list[tuple[float, int, int]]) -> None:
-    """Note the resident memory of this process and of its largest child, twice a second."""
+    """Note the resident memory of this process and of its largest worker, twice a second."""
     own = os.getpid()
     while True:
-        children = Path(f"/proc/{own}/task/{own}/children").read_text().split()
-        memory.append((time.monotonic(), resident(str(own)), max(map(resident, children), default=0)))
+        memory.append((time.monotonic(), resident(str(own)), max(map(resident, descendants(str(own))), default=0)))
         time.sleep(0.5)
+
+
+def descendants(process: str) -> list[str]:
+    """Its children, theirs, and so on."""
+    try:
+        children = " ".join(path.read_text() for path in Path(f"/proc/{process}/task").glob("*/children")).split()
+    except OSError:
+        return []
+    return [each for child in children for each in (child, *descendants(child))]
 
 
 def resident(process: str) -> int:

@@ -33,10 +33,12 @@ from iconotext.features import load_image_backbone, load_text_backbone
 from iconotext.images import decode
 from iconotext.linker import Linker
 from iconotext.report.as_parquet import write_parquet
-from iconotext.scale.duplicates import SIDE, hash_of
 from iconotext.types import Document, LinkedDocument
 
 Result = TypeVar("Result")
+
+SIDE = 224
+"""Pixels of the shorter side for which encoders decode a picture."""
 
 IMAGES, SENTENCES = 5, 20
 """Of the documents of the projection."""
@@ -58,8 +60,6 @@ def main() -> None:
         files = [file for file in files if can_be_seen(file)]
         texts = [sentence.text for each in documents for sentence in each.sentences]
         _, decoding = timed(lambda: [decode(file, at_least=SIDE) for file in files])
-        hash_of(files[0])
-        _, hashing = timed(lambda: [hash_of(file) for file in files])
         pictures, sentences = load_image_backbone(), load_text_backbone()
         pictures.encode(files[:8]), sentences.encode(texts[:64])
         _, seeing = timed(lambda: pictures.encode(files))
@@ -82,7 +82,6 @@ def main() -> None:
     tell("link", costs["none"], documents=number)
     tell("link, with relations", costs["default"], documents=number)
     tell("write", writing, documents=number, megabytes_out=out / 1e6)
-    tell("hash (duplicates), decoding included", hashing, images=len(files))
     new = IMAGES * seeing / len(files) + SENTENCES * reading / len(texts)
     each = (read + costs["default"] + writing) / number
     for documents_ in (10**6, 10**7, 10**8):

@@ -77,8 +77,8 @@ class ScaleSettings(BaseModel):
     """Keep or drop documents without a link. A link must be sure enough (see --min-confidence)."""
 
     executor: Literal["local", "slurm", "ray"] = "local"
-    """Where the tasks run. ``local`` are processes of this machine, ``slurm`` are jobs of Slurm, and ``ray`` is a cluster
-    of Ray."""
+    """Where the tasks run. ``local`` are processes of this machine, ``slurm`` are jobs of Slurm, and ``ray`` is a
+    cluster of Ray."""
 
     tasks: int | None = Field(None, ge=1)
     """Tasks that share the shards (default: one a shard). Each writes one file, and is what a kill loses."""
