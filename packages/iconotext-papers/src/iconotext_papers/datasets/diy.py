@@ -26,9 +26,9 @@ from iconotext.corpus.found_images import ImageFolders
 from iconotext.corpus.split import Shares
 from iconotext.errors import CorpusError, DocumentError, ImageError
 from iconotext.images import decode
-from iconotext.images.near_duplicates import lookalikes, perceptual_hash
 from iconotext.read.html import parse_html
 from iconotext.read.text_file import decode_text
+from iconotext_papers.datasets.near_duplicates import lookalikes, perceptual_hash
 from iconotext_papers.datasets.pushshift import month_of, submission_files, subreddit_posts
 from iconotext_papers.datasets.wiki import clean_text
 from iconotext_papers.published.sizes import PUBLISHED

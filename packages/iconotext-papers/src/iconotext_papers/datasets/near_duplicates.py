@@ -13,7 +13,6 @@ numbers that agree in a part are compared, and no near pair is missed.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -66,19 +65,13 @@ BITS = 64
 MAX_DISTANCE = 15
 """Maximum distance: the parts then have four bits each; with smaller parts nearly all pairs would be compared."""
 
-BLOCK_SIZE = 2**22  # hashes that are in memory at a time: some 400 MB
 
-
-def near_duplicates(
-    hashes: NDArray[np.uint64], distance: int, *, partner: NDArray[np.int64] | None = None, block_size: int = BLOCK_SIZE
-) -> NDArray[np.int64]:
+def near_duplicates(hashes: NDArray[np.uint64], distance: int) -> NDArray[np.int64]:
     """Return for each hash the first other one that is near.
 
     Args:
-        hashes: (n,); may be memory-mapped.
+        hashes: (n,).
         distance: Maximum number of different bits, 0 to 15.
-        partner: (n,) array for the result; may be memory-mapped too.
-        block_size: Hashes in memory, some ten times over; more if more are equal in a part of their bits.
 
     Returns:
         (n,) the smallest number of another hash within the distance; -1 if there is none.
@@ -86,44 +79,21 @@ def near_duplicates(
     if not 0 <= distance <= MAX_DISTANCE:
         raise ValueError(f"a distance of {distance}: give one of 0 to {MAX_DISTANCE}")
     total = len(hashes)
-    partner = np.empty(total, np.int64) if partner is None else partner
-    partner[:] = total
-    for shift, mask in _parts(distance + 1):
-        for numbers in _with_like_parts(hashes, shift, mask, block_size):
-            partners = _partners(hashes[numbers], numbers, (shift, mask), distance, total)
-            partner[numbers] = np.minimum(partner[numbers], partners)
-    for start in range(0, total, block_size):
-        part = partner[start : start + block_size]
-        part[part == total] = -1
+    partner = np.full(total, total, np.int64)
+    for part in _parts(distance + 1):
+        partner = np.minimum(partner, _partners(hashes, part, distance))
+    partner[partner == total] = -1
     return partner
 
 
-def _with_like_parts(
-    hashes: NDArray[np.uint64], shift: np.uint64, mask: np.uint64, block_size: int
-) -> Iterator[NDArray[np.int64]]:
-    """Yield ascending numbers of some ``block_size`` hashes at a time; those with this part in common stay together."""
-    top = max(0, int(mask).bit_length() - 16)  # the part may have 64 bits: there are bins for 16 of them
-
-    def bins(start: int) -> NDArray[np.int64]:
-        return (((hashes[start : start + block_size] >> shift) & mask) >> np.uint64(top)).astype(np.int64)
-
-    starts = range(0, len(hashes), block_size)
-    counts = sum((np.bincount(bins(start), minlength=2**16) for start in starts), np.zeros(2**16, np.int64))
-    # Bins that follow each other are put together until they have some ``block_size`` hashes.
-    group = np.cumsum(counts) // block_size  # of each bin
-    for number in np.unique(group[counts > 0]):
-        yield np.concatenate([start + np.flatnonzero(group[bins(start)] == number) for start in starts])
-
-
-def _partners(
-    hashes: NDArray[np.uint64], numbers: NDArray[np.int64], part: tuple[np.uint64, np.uint64], distance: int, total: int
-) -> NDArray[np.int64]:
-    """Return (n,) the first near hash for each, among those that agree in the part; ``total`` if there is none."""
-    shift, mask = part
+def _partners(hashes: NDArray[np.uint64], part: tuple[np.uint64, np.uint64], distance: int) -> NDArray[np.int64]:
+    """Return (n,) the first near hash for each, among those that agree in the part; n if there is none."""
+    (shift, mask), total = part, len(hashes)
+    numbers = np.arange(total)
     different, first, same_as = np.unique(hashes, return_index=True, return_inverse=True)
     nearest = np.full(len(different), total, np.int64)  # for each different hash, the first hash of another near one
-    _compare(different, numbers[first], (different >> shift) & mask, distance, nearest)
-    number = numbers[first][same_as]
+    _compare(different, first, (different >> shift) & mask, distance, nearest)
+    number = first[same_as]
     second = np.full(len(different), total, np.int64)  # the second hash that is equal
     repeats = numbers != number
     np.minimum.at(second, same_as[repeats], numbers[repeats])

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image as Pillow
 
-from iconotext.images.near_duplicates import near_duplicates, perceptual_hash
+from iconotext_papers.datasets.near_duplicates import near_duplicates, perceptual_hash
 
 
 def slow_hash(picture):
@@ -101,9 +101,9 @@ def crowds(draw):
     return hashes
 
 
-@given(hashes=crowds(), distance=st.integers(0, 15), block_size=st.integers(1, 30))
-def test_finds_what_comparing_all_with_all_finds(hashes, distance, block_size):
-    found = near_duplicates(np.array(hashes, np.uint64), distance, block_size=block_size)
+@given(hashes=crowds(), distance=st.integers(0, 15))
+def test_finds_what_comparing_all_with_all_finds(hashes, distance):
+    found = near_duplicates(np.array(hashes, np.uint64), distance)
     assert found.tolist() == by_comparing_all(hashes, distance)
 
 
