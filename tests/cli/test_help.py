@@ -16,7 +16,7 @@ from iconotext.cli.help import PlainHelp, Row
 from tests.support.help_screens import entries, faults, help_of, paths
 
 PROGRAM: Any = typer.main.get_command(app)
-EVERY = [path for path in paths(PROGRAM) if path[:1] != ("scale",)]
+EVERY = [*paths(PROGRAM)]
 every_command = pytest.mark.parametrize("path", EVERY, ids=" ".join)
 
 
