@@ -86,6 +86,7 @@ def test_pictures_inside_documents_become_files_each_once(tmp_path):
     word.save(str(docs / "w.docx"))
     found, _ = built([docs], tmp_path / "out/c.jsonl")
     assert set(found) == {"a", "b", "p", "e", "w"}
+    assert "c_images has 3 pictures that came inside documents" in (tmp_path / "out/c.report.json").read_text()
     folder = images_folder(tmp_path / "out/c.jsonl")
     wanted = {
         f"{hashlib.sha256(data).hexdigest()}{suffix}"
