@@ -68,17 +68,6 @@ def test_pictures_of_a_reading_view_are_files_that_may_be_kept(server, article):
         assert (answer.status, answer.headers["cache-control"]) == (200, "no-store")
 
 
-@pytest.mark.parametrize("path", ["", "trip"])
-def test_the_root_is_looked_through_without_what_leads_out_of_it(server, path):
-    answer = server.ask("GET", f"/root?path={path}")
-    assert answer.status == 200
-    assert "a link that leads out of the root: not followed" in answer.body.decode()
-    for wrong in ("..", "out", "trip/article.md", "nothing", "%00"):
-        refused = server.ask("GET", f"/root?path={wrong}")
-        assert refused.status == 404
-        assert b"Secret" not in refused.body
-
-
 @pytest.mark.parametrize(
     ("files", "name"),
     [
