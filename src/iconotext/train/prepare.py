@@ -240,7 +240,7 @@ def _state(path: Path) -> list[Any]:
     """Return a value that changes when a file, or a file in a folder or a store's folder, changes."""
     if is_remote(address := address_of(path)):
         entries = [entry for shard in find_shards([address]) for entry in (shard.file, *shard.beside)]
-        return [[entry.address, entry.size, entry.modified] for entry in entries]
+        return [[entry.address, entry.size, entry.version] for entry in entries]
     inside = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
     return [[str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns] for file in inside if file.exists()]
 
