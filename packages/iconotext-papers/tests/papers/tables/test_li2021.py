@@ -12,6 +12,7 @@ from iconotext.corpus.store import read_corpus
 from iconotext.errors import CorpusError, SettingError
 from iconotext.evaluate.results import Scored, evaluate, read_results
 from iconotext.linker import Linker, LinkSettings
+from iconotext.recipe import shipped_recipes
 from iconotext.train.prepare import no_report
 from iconotext.train.prepared import open_prepared
 from iconotext_papers.tables import link_sections as document_vectors
@@ -88,6 +89,11 @@ def test_baselines_are_trained_as_the_paper_whose_figures_they_have():
             rates = (1e-5, 3000, 0.8) if on == "MSCOCO" else (5e-5, 4000, 0.6)
             ours = rows["transformer"]
             assert (ours.training.learning_rate, ours.training.warmup_steps, ours.objective.p_sub) == rates
+
+
+def test_numbers_of_epochs_are_marked_as_ours():
+    for path in (path for name, path in shipped_recipes().items() if name.startswith("li2021/")):
+        assert "epochs" not in path.read_text() or "epochs = 60 # ours: the paper does not say\n" in path.read_text()
 
 
 @pytest.mark.training
