@@ -30,7 +30,7 @@ from iconotext.errors import CorpusError
 from iconotext.linker import Linker
 from iconotext.read import Failure
 from iconotext.report.as_json import json_object
-from iconotext.report.as_parquet import encodable_rows, table_schema
+from iconotext.report.as_parquet import rows, table_of, table_schema
 from iconotext.system.object_store import local_files
 from iconotext.types import Document, LinkedDocument
 
@@ -184,6 +184,10 @@ class ParquetLinks(ParquetWriter):  # type: ignore[misc]  # datatrove has no typ
         for row in document["rows"]:
             super()._write(row, file_handler, filename)
 
+    def _write_batch(self, filename: str) -> None:
+        if batch := self._batches.pop(filename, []):
+            self._writers[filename].write_table(table_of(batch, self.schema))
+
 
 class JsonlLinks(JsonlWriter):  # type: ignore[misc]  # datatrove has no types
     """Writes the lines of ``iconotext link --to jsonl``, one for each document of ``ReadShards``."""
@@ -193,7 +197,7 @@ class JsonlLinks(JsonlWriter):  # type: ignore[misc]  # datatrove has no types
 
 
 def _table_rows(_: PipelineStep, document: CorpusDocument) -> dict[str, Any]:
-    return {"rows": encodable_rows(_links_of(document))}
+    return {"rows": rows(_links_of(document))}
 
 
 def _json_line(_: PipelineStep, document: CorpusDocument) -> dict[str, Any]:

@@ -118,14 +118,6 @@ def rows(linked: LinkedDocument) -> Iterator[dict[str, Any]]:
         yield head
 
 
-def encodable_rows(linked: LinkedDocument) -> list[dict[str, Any]]:
-    """Return the rows of a document, with texts that UTF-8 can encode."""
-    return [
-        {name: encodable(value) if isinstance(value, str) else value for name, value in row.items()}
-        for row in rows(linked)
-    ]
-
-
 def _explanation(explanation: Explanation | None) -> dict[str, Any]:
     if explanation is None:
         return {}
@@ -145,15 +137,13 @@ def write_parquet(
         explained: Whether to include columns for explanations.
     """
     require("parquet", purpose="a table of Parquet")
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     schema = table_schema(explained=explained)
     with open_atomic(path, force=force) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
         all_rows = chain.from_iterable(map(rows, documents))
         while batch := list(islice(all_rows, BATCH_ROWS)):
-            table = {name: _column(name, batch) for name in schema.names}
-            writer.write_table(pa.Table.from_pydict(table, schema=schema))
+            writer.write_table(table_of(batch, schema))
 
 
 def table_schema(*, explained: bool = False) -> Any:
@@ -169,6 +159,13 @@ def table_schema(*, explained: bool = False) -> Any:
             item = pa.struct([(part, pa.type_for_alias(type_)) for part, type_ in parts.items()])
             fields.append((name, pa.list_(item)))
     return pa.schema(fields)
+
+
+def table_of(batch: Sequence[dict[str, Any]], schema: Any) -> Any:
+    """Return a table of pyarrow of some rows, with texts that UTF-8 can encode."""
+    import pyarrow as pa
+
+    return pa.Table.from_pydict({name: _column(name, batch) for name in schema.names}, schema=schema)
 
 
 def _column(name: str, batch: Sequence[dict[str, Any]]) -> list[Any]:
