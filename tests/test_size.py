@@ -24,10 +24,10 @@ SOURCE = Path(iconotext.__file__).parent
 TESTS = Path(__file__).parent
 PAPERS = TESTS.parent / "packages/iconotext-papers"
 LIMITS = {
-    "lines of src": 68_900,
-    "modules of src": 351,
-    "lines of the package of the papers": 10_500,
-    "lines of tests": 60_900,
+    "lines of src": 65_000,
+    "modules of src": 333,
+    "lines of the package of the papers": 10_000,
+    "lines of tests": 57_700,
     "modules that a document enters while it is linked": 15,
     "modules that a query enters while a library is searched": 8,
 }
@@ -42,7 +42,9 @@ def test_lines_and_modules():
         "lines of src": lines(SOURCE),
         "modules of src": len(list(SOURCE.rglob("*.py"))),
         "lines of the package of the papers": lines(PAPERS / "src"),
-        "lines of tests": lines(TESTS) + lines(PAPERS / "tests"),
+        "lines of tests": lines(TESTS)
+        + lines(PAPERS / "tests")
+        + len((TESTS.parent / "conftest.py").read_text().splitlines()),
     }
     assert {name: number for name, number in counted.items() if number > LIMITS[name]} == {}
 
