@@ -76,13 +76,14 @@ def test_the_same_run_again_does_only_what_is_missing(tmp_path):
 def test_shards_that_come_or_go_change_the_tasks_that_read_them(tmp_path):
     shards, output = make(tmp_path / "in"), tmp_path / "out"
     link(shards, output)
-    write_jsonl(shards / "003.jsonl", [row(50, [])])
+    write_jsonl(shards / "000-1.jsonl", [row(50, [])])  # the second by name
     more = link(shards, output)
     assert (more["made"], more["tasks"], more["documents"]["read"]) == (1, 4, 13)
+    assert [each["id"] for each in results(output)][-2:] == ["d11", "d50"]
     two = link(shards, output, tasks=2)  # which read every second shard
     assert (two["made"], two["tasks"], two["documents"]["read"]) == (2, 2, 13)
     assert [each["id"] for each in results(output)] == [f"d{n}" for n in (0, 1, 2, 3, 8, 9, 10, 11, 4, 5, 6, 7, 50)]
-    for name in ("002.jsonl", "002.tar", "003.jsonl"):
+    for name in ("002.jsonl", "002.tar", "000-1.jsonl"):
         (shards / name).unlink()
     assert link(shards, output, tasks=2)["documents"] == {"read": 8, "written": 8}
 
@@ -153,7 +154,7 @@ def test_results_of_other_settings_are_not_mixed(tmp_path, monkeypatch):
         link(shards, output)
 
 
-def test_what_is_refused_before_any_work(tmp_path):
+def test_what_is_refused_before_any_work(tmp_path, monkeypatch):
     shards, output = make(tmp_path / "in", shards=1), tmp_path / "out"
     with pytest.raises(CorpusError, match="no shard is there"):
         link(tmp_path / "nothing", output)
@@ -162,8 +163,13 @@ def test_what_is_refused_before_any_work(tmp_path):
     assert not output.exists()
     with pytest.raises(SettingError, match="explain"):
         link_shards([str(shards)], str(output), linking=LinkSettings(explain=True))
-    with pytest.raises(SettingError, match="address names a cluster of Ray"):
+    with pytest.raises(SettingError, match="address is for the executor ray, not for local"):
         link(shards, output, address="10.0.0.1:6379")
+    with pytest.raises(SettingError, match="memory is for the executor slurm or ray, not for local"):
+        link(shards, output, memory=2)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(SettingError, match="there is no sbatch here"):
+        link(shards, output, executor="slurm")
     write_jsonl(tmp_path / "full/mine.txt", [])
     with pytest.raises(OutputError, match=r"mine\.txt\): name another"):
         link(shards, tmp_path / "full")

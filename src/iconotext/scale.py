@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -52,6 +53,9 @@ LOGS = "_logs"
 
 UNFINISHED = "_unfinished"
 """In the folder of results: the folder of results that are being written; each is renamed when it is whole."""
+
+OF_EXECUTORS = {"address": ("ray",), "partition": ("slurm",), "time": ("slurm",), "memory": ("slurm", "ray")}
+"""Settings that only some executors have."""
 
 LOCK = ".iconotext.lock"
 
@@ -138,8 +142,11 @@ def link_shards(
     require("ray", purpose="executor ray") if work.executor == "ray" else None
     if linking.explain:
         raise SettingError("explain is not for shards: link such documents by themselves")
-    if work.address is not None and work.executor != "ray":
-        raise SettingError("address names a cluster of Ray: choose ray as the executor")
+    for name, executors in OF_EXECUTORS.items():
+        if name in work.model_fields_set and work.executor not in executors:
+            raise SettingError(f"{name} is for the executor {' or '.join(executors)}, not for {work.executor}")
+    if work.executor == "slurm" and shutil.which("sbatch") is None:
+        raise SettingError("executor slurm: there is no sbatch here; give the command where jobs are handed in")
     if settings.images is not None and not settings.images.is_dir():
         raise CorpusError(f"{settings.images}: not a folder on this machine; name the one that has the pictures")
     addresses = [address if is_remote(address) else os.path.abspath(address) for address in addresses]
@@ -153,7 +160,12 @@ def link_shards(
     reader, folder = ReadShards(addresses, settings), get_datafolder(output)
     tasks = min(work.tasks or len(reader.shards), len(reader.shards))
     with nullcontext() if is_remote(output) else locked(Path(output) / LOCK, BUSY), reporting_full_disk(output):
-        _begin(output, folder, _setup(Linker.load(model, linking), settings, work), _inputs(reader.shards, tasks))
+        before = _before(output)
+        # New shards come last, so that the others stay in their tasks.
+        order = {task[0]["address"]: n for n, task in enumerate(before.get("tasks", []))}
+        reader.shards.sort(key=lambda shard: order.get(shard.file.address, len(order)))
+        setup = _setup(Linker.load(model, linking), settings, work)
+        _begin(output, folder, before, {"setup": setup, "tasks": _inputs(reader.shards, tasks)})
         executor = _executor(_pipeline(reader, model, linking, work, folder), folder, tasks, work)
         missing = executor.get_incomplete_ranks(range(tasks))
         if missing:
@@ -216,26 +228,38 @@ def _setup(linker: Linker, settings: ShardSettings, work: ScaleSettings) -> dict
     }
 
 
-def _begin(output: str, folder: DataFolder, setup: dict[str, Any], inputs: list[list[dict[str, Any]]]) -> None:
-    """Note what a run makes; what is there of tasks whose shards have changed counts as not done.
+def _before(output: str) -> dict[str, Any]:
+    """Return what the folder of results says of its last run; {} if there was none.
 
     Raises:
-        OutputError: The folder has results of another setup, or other files.
+        OutputError: The folder has other files, or is damaged.
     """
     data = read_bytes(joined(output, RUN))
-    before: dict[str, Any] = {}
     if data is None:
         if files := entries(output) if is_remote(output) or Path(output).is_dir() else []:
             raise OutputError(
                 f"{output}: has files but no {RUN}, so it is none of our folders ({files[0].address}): name another"
             )
-    else:
-        try:
-            before = parse_json(data)
-        except ValueError as error:
-            raise OutputError(f"{joined(output, RUN)}: damaged; name another folder") from error
-    done = folder.list_files(f"{LOGS}/completions")
-    different = list(_differences(before.get("setup", {}), parse_json(json.dumps(setup)))) if done else []
+        return {}
+    try:
+        before: dict[str, Any] = parse_json(data)
+    except ValueError as error:
+        raise OutputError(f"{joined(output, RUN)}: damaged; name another folder") from error
+    return before
+
+
+def _begin(output: str, folder: DataFolder, before: dict[str, Any], now: dict[str, Any]) -> None:
+    """Note what a run makes; tasks whose shards have changed since count as not done.
+
+    Args:
+        before: From the last run.
+        now: ``setup``, see ``_setup``, and ``tasks``, see ``_inputs``.
+
+    Raises:
+        OutputError: The folder has results of another setup.
+    """
+    done, inputs = folder.list_files(f"{LOGS}/completions"), now["tasks"]
+    different = list(_differences(before.get("setup", {}), parse_json(json.dumps(now["setup"])))) if done else []
     if different:
         raise OutputError(
             f"{output}: its results were made otherwise, and no folder mixes both: {'; '.join(different)}. Name "
@@ -246,11 +270,11 @@ def _begin(output: str, folder: DataFolder, setup: dict[str, Any], inputs: list[
         rank = int(name.rpartition("/")[2])
         if rank >= len(inputs) or earlier[rank : rank + 1] != [_versions(inputs[rank])]:
             # Without its task, a result is of shards that are now among those of others, or gone.
-            result = [f"{rank:05}.{setup['results']['to']}"] if rank >= len(inputs) else []
+            result = [f"{rank:05}.{now['setup']['results']['to']}"] if rank >= len(inputs) else []
             for old in (name, f"{LOGS}/stats/{rank:05}.json", *result):
                 if folder.exists(old):
                     folder.rm(old)
-    text = json.dumps({"setup": setup, "tasks": inputs}, indent=1)
+    text = json.dumps(now, indent=1)
     if folder.is_local():
         write_text(Path(output) / RUN, text, force=True)
     else:
@@ -288,7 +312,7 @@ def _executor(pipeline: list[Any], folder: DataFolder, tasks: int, work: ScaleSe
                 workers=workers,
                 job_name="iconotext",
                 logging_dir=logs,
-                venv_path=f"{sys.prefix}/bin/activate",
+                env_command=f'export PATH="{Path(sys.executable).parent}:$PATH"',
                 qos=None,
             )
         if work.executor == "ray":
