@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import csv
 import json
 import re
 
@@ -27,7 +26,7 @@ def test_from_two_models_to_the_table(study, tmp_path):
         files.append(tmp_path / f"{rater}.json")
         files[-1].write_text(answered(key, rater, lambda n: "both good" if key.pairs[n].identical else "better"))
     count = ("papers", "study", "count", study, *files)
-    found = json.loads(run(*count, "--json", "--csv", tmp_path / "votes.csv"))
+    found = json.loads(run(*count, "--json"))
     assert found["models"] == [str(tmp_path / "model")]
     assert found["votes"] == found["wanted"] == 3 * found["rows"][-1]["pairs"]
     rows = {row["relation"]: row for row in found["rows"]}
@@ -37,14 +36,10 @@ def test_from_two_models_to_the_table(study, tmp_path):
         assert sum(row["counts"].values()) == row["pairs"]
         assert row["counts"]["both good"] == row["identical"]
         assert row["preference"]["smallest_effect"] > 0
-    with (tmp_path / "votes.csv").open(encoding="utf-8", newline="") as file:
-        assert len(list(csv.DictReader(file))) == found["votes"]
     table = run(*count)
     assert "majority" in table
     assert "40 / 10 / 33 / 17" in table  # published, of Story
     assert "by majority of 3" in " ".join(table.split())
-    assert "exists" in run(*count, "--csv", tmp_path / "votes.csv", status=1)
-    run(*count, "--csv", tmp_path / "votes.csv", "--force")
 
 
 def test_a_study_is_of_the_test_split_and_of_as_many_models_as_are_named(pairs, model, tmp_path):
