@@ -82,15 +82,8 @@ def test_what_is_wrong_is_said_before_any_work(article, tmp_path):
     assert "no such file" in run("context", tmp_path / "nothing.md", status=1).stderr
 
 
-@pytest.mark.slow
-def test_a_folder_is_a_data_set(article, tmp_path):
-    said = run("context", article, "--output", tmp_path / "set").stderr
-    assert "3 contexts of 1 document" in said
-    table = pq.read_table(tmp_path / "set" / "data" / "train-00000-of-00001.parquet")
-    one, two, gone = table["picture"].to_pylist()
-    assert (one["bytes"], two["path"], gone) == (article.with_name("one.png").read_bytes(), "two.png", None)
-    assert (tmp_path / "set" / "README.md").read_text().startswith("---\nlanguage:\n- en\n")
-    again = run("chunks", article, "--output", tmp_path / "set", status=1).stderr
-    assert "something in it already; the option force replaces" in again
-    run("chunks", article, "--output", tmp_path / "set", "--force")
-    assert "pictures" in pq.read_table(tmp_path / "set" / "data" / "train-00000-of-00001.parquet").column_names
+@pytest.mark.parametrize("command", ["context", "chunks"])
+def test_a_folder_is_refused(command, article, tmp_path):
+    assert (
+        "name a file that ends in .jsonl or .parquet" in run(command, article, "-o", tmp_path / "set", status=1).stderr
+    )
