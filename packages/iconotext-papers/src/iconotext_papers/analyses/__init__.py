@@ -23,8 +23,6 @@ class Analysis:
 
 
 ANALYSES = (
-    Analysis("attention", "Show how much each word of a sentence counts for a model.",
-             "Alikhani 2021, Figure 7", "analyses.examples:attention_of"),
     Analysis("bias", "Are negatives easier in training than in evaluation?",
              "Li 2021, Figure 2b", "analyses.bias:corpus_bias"),
     Analysis("refinement", "Choose how much relations refine the ranking of pictures.",

@@ -30,11 +30,6 @@ class Curve:
     epochs: tuple[int, ...]
     values: Mapping[str, tuple[float, ...]]
 
-    def as_dict(self) -> dict[str, object]:
-        """Return the curve as a JSON object; values that were not logged are None."""
-        values = {name: [None if math.isnan(v) else v for v in series] for name, series in self.values.items()}
-        return {"model": self.name, "epochs": list(self.epochs), **values}
-
 
 def read_curve(folder: Path) -> Curve:
     """Read the ``objective`` of a run, minus its loss, and the ``auc`` on validation documents; see ``read_log``."""

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from iconotext.errors import CorpusError, FeatureError, ShapeError
+from iconotext.errors import CorpusError, ShapeError
 from iconotext.evaluate.metrics import checked_scores, gold_matrix
 from iconotext.evaluate.results import DocumentScores, Evaluation, Scored, score_document
-from iconotext.features.word_vectors import words_of
+from iconotext.features.word_vectors import Vocabulary, words_of
 from iconotext.plain_text import readable
 from iconotext.report.embedded import embed
 from iconotext.report.flow import title
@@ -27,7 +27,6 @@ from iconotext.report.page import filled
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from iconotext.encoders.stored_model import StoredModel
     from iconotext.features.regions import RegionSource
     from iconotext.networks.recurrent import WordLSTM
     from iconotext.types import Document, FloatMatrix, Image
@@ -44,32 +43,25 @@ class WordWeight(NamedTuple):
 def attention_of(model: str) -> Callable[[str], list[WordWeight]] | None:
     """A function that weighs the words of a sentence with a model (see ``load_encoder``); None without attention."""
     from iconotext.encoders.stored_model import init_folder, is_model_folder, load_model
-
-    stored = load_model(init_folder(model)) if is_model_folder(init_folder(model)) else None
-    return partial(word_weights, stored) if stored is not None and _attending(stored) else None
-
-
-def word_weights(stored: StoredModel, sentence: str) -> list[WordWeight]:
-    """The words of a sentence that are read, with their weights; ``FeatureError`` if the model has no attention."""
-    import torch
-
-    text, settings = _attending(stored), stored.recipe.words
-    if text is None or stored.vocabulary is None or settings is None:
-        raise FeatureError(
-            f'the model {stored.name} has no attention over words: text.kind = "lstm" with text.attention has one'
-        )
-    ids = stored.vocabulary.ids(sentence, max_tokens=settings.max_tokens)
-    with torch.inference_mode():
-        weights = text.attention_weights(torch.tensor(ids), torch.tensor([len(ids)])).tolist()
-    words = words_of(sentence)[: settings.max_tokens]
-    return [WordWeight(word, number > 0, weight) for word, number, weight in zip(words, ids, weights, strict=False)]
-
-
-def _attending(stored: StoredModel) -> WordLSTM | None:
     from iconotext.networks.recurrent import WordLSTM
 
+    stored = load_model(init_folder(model)) if is_model_folder(init_folder(model)) else None
+    if stored is None or stored.vocabulary is None or stored.recipe.words is None:
+        return None
     text = stored.model.text
-    return text if isinstance(text, WordLSTM) and text.attention is not None else None
+    if not isinstance(text, WordLSTM) or text.attention is None:
+        return None
+    return partial(_word_weights, text, stored.vocabulary, stored.recipe.words.max_tokens)
+
+
+def _word_weights(text: WordLSTM, vocabulary: Vocabulary, max_tokens: int, sentence: str) -> list[WordWeight]:
+    import torch
+
+    ids = vocabulary.ids(sentence, max_tokens=max_tokens)
+    with torch.inference_mode():
+        weights = text.attention_weights(torch.tensor(ids), torch.tensor([len(ids)])).tolist()
+    words = words_of(sentence)[:max_tokens]
+    return [WordWeight(word, number > 0, weight) for word, number, weight in zip(words, ids, weights, strict=False)]
 
 
 EDGES = 5

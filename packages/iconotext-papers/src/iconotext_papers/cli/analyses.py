@@ -31,9 +31,6 @@ from iconotext.plain_text import counted
 from iconotext_papers.analyses.settings import BiasSettings, DifficultySettings, RefinementSettings, TopSettings
 from iconotext_papers.cli.studies import Corpus, PartOfCorpus, searches_of
 
-BAR = 30
-"""Length of the longest bar in characters."""
-
 S = TypeVar("S", BiasSettings, DifficultySettings)
 
 
@@ -247,8 +244,6 @@ def examples(
         )
 
         check_overwrite(output, force)
-        if model == "object-detection":
-            raise SettingError("examples of object-detection cannot be drawn, because its K is chosen afterwards")
         check_names(linking, model)
         chosen = corpus_part(corpus, split)
         ids, mean = list(dict.fromkeys(document or ())), None
@@ -266,12 +261,11 @@ def examples(
 def curves(
     folders: Annotated[list[Path], argument(metavar="MODEL_FOLDER...", help="Folders of trained models.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="SVG, PNG or PDF file to write.")] = Path("curves.svg"),
-    as_json: Json = False,
     force: Force = False,
 ) -> None:
     """Draw how objective and AUC on the validation documents rise together during training, a panel for each model.
 
-    With `--json` the numbers are printed, and nothing is drawn.
+    The numbers are in `log.csv` of each folder.
 
     **Example**
 
@@ -280,45 +274,8 @@ def curves(
     with known_errors():
         from iconotext_papers.analyses.curves import read_curve, write_curves
 
-        training_curves = [read_curve(folder) for folder in folders]
-        if as_json:
-            say_json([curve.as_dict() for curve in training_curves])
-            return
-        write_curves(training_curves, output, force=force)
+        write_curves([read_curve(folder) for folder in folders], output, force=force)
         say(f"Open {output}", err=True)
-
-
-def attention(
-    model: Annotated[str, argument(help="Folder of a model with attention over words.")],
-    sentences: Annotated[list[str], argument(metavar="SENTENCE...")],
-    json: Json = False,
-) -> None:
-    """Show how much each word of a sentence counts for a model with attention (Alikhani 2021, Fig. 7).
-
-    The weights of a sentence sum to 1. Words that the model does not know share one vector; they are in brackets.
-
-    **Examples**
-
-    - `iconotext papers analyze attention models/cmcm "The start of the race."`
-    - `iconotext papers analyze attention models/cmca "The start of the race." --json`
-    """
-    with known_errors():
-        from iconotext.encoders.stored_model import init_folder, load_model
-        from iconotext_papers.analyses.examples import word_weights
-
-        stored = load_model(init_folder(model))
-        weights = {sentence: word_weights(stored, sentence) for sentence in sentences}
-        if json:
-            rows = [{"sentence": s, "words": [w._asdict() for w in words]} for s, words in weights.items()]
-            say_json(rows)
-            return
-        for words in weights.values():
-            longest = max((len(word.word) + 2 for word in words), default=0)
-            highest = max((word.weight for word in words), default=1)
-            for w in words:
-                text = w.word if w.known else f"({w.word})"
-                say(f"{text:{longest}} {w.weight:5.2f} {'█' * round(BAR * w.weight / highest)}".rstrip())
-            say()
 
 
 @settings_options

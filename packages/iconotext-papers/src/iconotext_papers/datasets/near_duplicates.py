@@ -70,7 +70,7 @@ def near_duplicates(hashes: NDArray[np.uint64], distance: int) -> NDArray[np.int
     """Return for each hash the first other one that is near.
 
     Args:
-        hashes: (n,).
+        hashes: (n,)
         distance: Maximum number of different bits, 0 to 15.
 
     Returns:
@@ -79,27 +79,17 @@ def near_duplicates(hashes: NDArray[np.uint64], distance: int) -> NDArray[np.int
     if not 0 <= distance <= MAX_DISTANCE:
         raise ValueError(f"a distance of {distance}: give one of 0 to {MAX_DISTANCE}")
     total = len(hashes)
-    partner = np.full(total, total, np.int64)
-    for part in _parts(distance + 1):
-        partner = np.minimum(partner, _partners(hashes, part, distance))
-    partner[partner == total] = -1
-    return partner
-
-
-def _partners(hashes: NDArray[np.uint64], part: tuple[np.uint64, np.uint64], distance: int) -> NDArray[np.int64]:
-    """Return (n,) the first near hash for each, among those that agree in the part; n if there is none."""
-    (shift, mask), total = part, len(hashes)
-    numbers = np.arange(total)
     different, first, same_as = np.unique(hashes, return_index=True, return_inverse=True)
     nearest = np.full(len(different), total, np.int64)  # for each different hash, the first hash of another near one
-    _compare(different, first, (different >> shift) & mask, distance, nearest)
-    number = first[same_as]
+    for shift, mask in _parts(distance + 1):
+        _compare(different, first, (different >> shift) & mask, distance, nearest)
+    repeats = np.flatnonzero(first[same_as] != np.arange(total))
     second = np.full(len(different), total, np.int64)  # the second hash that is equal
-    repeats = numbers != number
-    np.minimum.at(second, same_as[repeats], numbers[repeats])
-    twin = np.where(repeats, number, second[same_as])  # the first equal hash; for that one itself, the second
-    partners: NDArray[np.int64] = np.minimum(nearest[same_as], twin)
-    return partners
+    np.minimum.at(second, same_as[repeats], repeats)
+    twin = second[same_as]  # the first equal hash; for that one itself, the second
+    twin[repeats] = first[same_as[repeats]]
+    partner = np.minimum(nearest[same_as], twin)
+    return np.where(partner == total, -1, partner)
 
 
 def lookalikes(hashes: array[int], usable: bytearray, distance: int) -> NDArray[np.int64]:
