@@ -131,6 +131,9 @@ def test_shards_give_the_figures_of_their_corpus(corpus, tmp_path):
     shutil.copy(tmp_path / "shards/00000.parquet", tmp_path / "shards/again.parquet")
     twice = run("evaluate", "no-training", tmp_path / "shards", status=1)
     assert re.search(r"again\.parquet: 'd0' is also the id of a document in .*00000\.parquet", twice)
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked/_run.json").touch()
+    assert "name the shards that they were made of" in run("corpus", "stats", tmp_path / "linked", status=1)
 
 
 @pytest.mark.slow

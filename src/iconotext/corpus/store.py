@@ -265,8 +265,8 @@ def format_of(path: Path) -> FormatName:
 
 def _no_corpus(folder: Path) -> str:
     """Return what a folder is instead of a corpus, and what to name instead."""
-    if (folder / "_manifests").is_dir():
-        return "made of shards by `iconotext scale`, without their texts; name the shards that it was made of"
+    if (folder / "_run.json").is_file():
+        return "links of `iconotext scale`; name the shards that they were made of"
     return f"a folder without {DOCUMENTS_FILE}; name the corpus file in it"
 
 
