@@ -114,7 +114,6 @@ CORE = [
     "corpus build folder -s a.md -o built.jsonl",
     "corpus check corpus.jsonl",
     "corpus split corpus.jsonl -o parts.jsonl",
-    "corpus convert corpus.jsonl released",
     "cache",
     "place b.md a.md --json",
     "place b.md a.md --parallel --json",

@@ -323,15 +323,14 @@ def _executor(pipeline: list[Any], folder: DataFolder, tasks: int, work: ScaleSe
 def _run(executor: PipelineExecutor, work: ScaleSettings, output: str) -> None:
     """Run the tasks; what the processes log is in files."""
     try:
-        with reporting_full_disk(output):
+        with reporting_full_disk(output), _unsaid():
             if work.executor == "ray":
                 with _ray(work):
                     executor.run()
             elif work.executor == "slurm":
                 executor.run()
             else:
-                shares = thread_shares(work.workers or usable_cores())
-                with environment(shares), _quiet_processes(), _unsaid():
+                with environment(thread_shares(work.workers or usable_cores())), _quiet_processes():
                     executor.run()
     except IconotextError:
         raise

@@ -31,7 +31,10 @@ def running(monkeypatch):
         monkeypatch.setenv(f"AWS_{name}", value)
     server = Server()
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.port}")
-    bucket().mkdir("bucket")
+    store = bucket()
+    if store.exists("bucket"):  # the stores of a process share their content
+        store.rm("bucket", recursive=True)
+    store.mkdir("bucket")
     yield server
     server.stop()
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 
 from iconotext.recipe import TrainingSettings
-from iconotext.train.log import COLUMNS, LOG, write_log
 from iconotext.train.schedule import Plateau, learning_rate
 
 
@@ -56,10 +55,3 @@ def test_rates_by_hand():
     assert rate(4, 3, schedule="cosine", epochs=10) == pytest.approx(0.5)
     assert rate(9, 3, schedule="cosine", epochs=10) == pytest.approx(0)
     assert rate(5, 3, schedule="cosine", epochs=10, warmup=2) == pytest.approx(0.5)
-
-
-def test_the_log_of_a_run_that_an_earlier_version_began_lacks_the_values_of_newer_columns(tmp_path):
-    write_log(tmp_path, [{COLUMNS[0].name: 0.0}])
-    names, values = (tmp_path / LOG).read_text().splitlines()
-    assert names.split(",")[0] == COLUMNS[0].name
-    assert values.split(",") == ["0"] + [""] * (len(COLUMNS) - 1)

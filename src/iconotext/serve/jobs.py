@@ -326,6 +326,9 @@ class Jobs:
                     logger.warning("the disk is full: free some space, and the work goes on")
                 self._paused_until = time.monotonic() + RETRY_SECONDS
             except Exception:
+                if self.store.collection(collection.id) is None:  # it was removed in this moment
+                    self._remove_files(collection)
+                    return
                 logger.exception("%s: the result of a process cannot be stored", collection.name)
                 self._paused_until = time.monotonic() + RETRY_SECONDS  # else the same work begins again now
             finally:
