@@ -48,6 +48,9 @@ class Ids:
         id_ = self.utf_8[self.offsets[document] : self.offsets[document + 1]]
         return id_.tobytes().decode("utf-8", "surrogatepass")
 
+    def __iter__(self) -> Iterator[str]:
+        return (self[document] for document in range(len(self)))
+
 
 class Words(NamedTuple):
     """Sentences as words: (T,) ids, and the (N + 1,) first word of each sentence."""
