@@ -22,7 +22,7 @@ EXTRAS = {
     "ocr": ("rapidocr",),
     "pandas": ("pandas",),
     "ray": ("ray",),
-    "scale": ("datatrove", "fsspec", "orjson"),
+    "scale": ("datatrove", "orjson"),
     "timm": ("timm", "torchvision"),
     "word2vec": ("gensim",),
     "web": ("fastapi", "uvicorn", "python_multipart"),

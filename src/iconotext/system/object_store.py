@@ -153,7 +153,7 @@ def located(address: str) -> tuple[Any, str]:
     Raises:
         StoreError: There is no such kind of store, or its package is not installed.
     """
-    require("scale", "fsspec", purpose=address)
+    require("scale", purpose=address)
     from fsspec.core import url_to_fs
 
     try:  # listings are not remembered: another program may write there
