@@ -96,11 +96,11 @@ def panels(command: Any, ctx: Any) -> dict[str, list[Row]]:
     found |= {"Options": [], MORE: []}
     for param in command.get_params(ctx):
         if param.param_type_name == "argument":
-            found["Arguments"].append(Row(param.human_readable_name, param.help or "", default=_default(param, ctx)))
+            found["Arguments"].append(Row(param.metavar or param.name.upper(), param.help or "", default=_default(param, ctx)))
         elif not param.hidden:
             name, choices = _name(param), _choices(param)
             shown = () if "|".join(choices) in name else choices
-            row = Row(name, param.help or "", shown, _default(param, ctx), _limits(param.type))
+            row = Row(name, param.help or "", shown, _default(param, ctx), _limits(_type(param)))
             found[getattr(param, "rich_help_panel", None) or "Options"].append(row)
     return {heading: rows for heading, rows in found.items() if rows}
 
@@ -139,14 +139,19 @@ def _name(option: Any) -> str:
     """The flags of an option, as in ``-o, --output FILE`` and ``--[no-]fetch``, and the name of its value."""
     *short, long = sorted(option.opts, key=len)
     flags = ", ".join([*short, f"--[no-]{long[2:]}" if option.secondary_opts else long])
-    kind = option.type.name.removesuffix(" range")
+    kind = getattr(_type(option), "name", "").removesuffix(" range")
     choices = "|".join(_choices(option))
     value = option.metavar or (choices if len(flags) + len(choices) < NAMES else "") or TYPES.get(kind, kind.upper())
     return flags if option.is_flag else f"{flags} {value}"
 
 
+def _type(option: Any) -> Any:
+    """The type of an option's value; None where a version of Typer gives a flag none."""
+    return getattr(option, "type", None)
+
+
 def _choices(option: Any) -> tuple[str, ...]:
-    return tuple(str(getattr(choice, "value", choice)) for choice in getattr(option.type, "choices", ()))
+    return tuple(str(getattr(choice, "value", choice)) for choice in getattr(_type(option), "choices", ()))
 
 
 def _default(param: Any, ctx: Any) -> str:
