@@ -96,7 +96,8 @@ def panels(command: Any, ctx: Any) -> dict[str, list[Row]]:
     found |= {"Options": [], MORE: []}
     for param in command.get_params(ctx):
         if param.param_type_name == "argument":
-            found["Arguments"].append(Row(param.metavar or param.name.upper(), param.help or "", default=_default(param, ctx)))
+            name = param.metavar or param.name.upper()
+            found["Arguments"].append(Row(name, param.help or "", default=_default(param, ctx)))
         elif not param.hidden:
             name, choices = _name(param), _choices(param)
             shown = () if "|".join(choices) in name else choices
