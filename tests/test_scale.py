@@ -128,6 +128,28 @@ def test_the_results_are_those_of_the_command_link(tmp_path):
         assert pq.read_table(tmp_path / "table.parquet").equals(pq.read_table(tmp_path / f"out0/{number:05}.parquet"))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2])
+def test_progress_is_told_while_datatrove_says_nothing(tmp_path, capfd, workers):
+    def watch(items, *, total, label):
+        for item in items:
+            print(f"{label}: {item + 1} of {total}", file=sys.stderr)
+            yield item
+
+    shards, work = make(tmp_path / "in", shards=2), ScaleSettings(workers=workers)
+    link_shards([str(shards)], str(tmp_path / "out"), linking=LINKING, work=work, watch=watch)
+    assert capfd.readouterr() == ("", "Linking shards: 1 of 2\nLinking shards: 2 of 2\n")
+
+
+def test_a_text_that_a_step_changed_is_refused(tmp_path):
+    from iconotext.adapters.datatrove import LinkPictures, ReadShards
+
+    (read, *_) = ReadShards([str(make(tmp_path / "in", shards=1))]).run()
+    read.text += " And more."
+    with pytest.raises(ValueError, match="d0: a step between ReadShards and LinkPictures changed its text"):
+        list(LinkPictures(settings=LINKING).run([read]))
+
+
 def test_files_of_ours_are_no_shards(tmp_path):
     for name in ("000.jsonl", "_logs/000.jsonl", "_run.parquet", "more/001.jsonl"):
         write_jsonl(tmp_path / name, [])

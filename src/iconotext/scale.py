@@ -15,12 +15,13 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, redirect_stderr
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 from secrets import token_hex
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -340,16 +341,23 @@ def _run(executor: PipelineExecutor, work: ScaleSettings, output: str) -> None:
 
 @contextmanager
 def _unsaid() -> Iterator[None]:
-    """Leave out what datatrove would write to the terminal; all of it is in the logs."""
-    from datatrove.utils.logging import setup_default_logger
+    """Leave out what datatrove would write to the terminal, not what this program writes; all of it is in the logs."""
+    from datatrove.utils import logging as log
 
+    terminal = log.sys  # where datatrove looks for ``stderr``
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
         try:
-            with redirect_stderr(nowhere):
-                setup_default_logger()  # for the terminal that there is now
-                yield
+            log.sys = SimpleNamespace(stderr=nowhere)
+            log.setup_default_logger()
+            yield
         finally:
-            setup_default_logger()
+            log.sys = terminal
+            log.setup_default_logger()
+
+
+def _in_main_thread() -> bool:
+    """Whether this thread is the one to which Python hands signals."""
+    return threading.current_thread() is threading.main_thread()
 
 
 @contextmanager
@@ -357,9 +365,7 @@ def _quiet_processes() -> Iterator[None]:
     """Let processes of datatrove ignore Ctrl-C, which this one passes on, and log to their files only."""
     from multiprocess import forkserver
 
-    before = (
-        signal.signal(signal.SIGINT, signal.SIG_IGN) if threading.current_thread() is threading.main_thread() else None
-    )
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN) if _in_main_thread() else None
     error, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(nowhere, 2)
@@ -380,6 +386,8 @@ def _quiet_processes() -> Iterator[None]:
 def _watched(executor: PipelineExecutor, missing: Sequence[int], watch: Watch) -> Iterator[None]:
     """Show how many tasks are completed, and end the run if a process of it dies: datatrove would wait for ever.
 
+    Only the main thread of a program can be interrupted so; in another thread datatrove does wait.
+
     Raises:
         IconotextError: A process died.
     """
@@ -395,7 +403,7 @@ def _watched(executor: PipelineExecutor, missing: Sequence[int], watch: Watch) -
             yield from range(shown, done)
             shown = done
             now = _processes()
-            if not last and done < len(missing) and not processes <= now and not ended.is_set():
+            if in_main_thread and not last and done < len(missing) and not processes <= now and not ended.is_set():
                 died.set()
                 signal.pthread_kill(main, signal.SIGINT)
             if last or died.is_set():
@@ -406,7 +414,7 @@ def _watched(executor: PipelineExecutor, missing: Sequence[int], watch: Watch) -
         for _ in watch(completed(), total=len(missing), label="Linking shards"):
             pass
 
-    main = threading.get_ident()
+    main, in_main_thread = threading.get_ident(), _in_main_thread()
     looking = threading.Thread(target=look, daemon=True)
     looking.start()
     try:

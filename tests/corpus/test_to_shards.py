@@ -136,8 +136,8 @@ def test_which_tar_lies_beside(tmp_path, name):
 def test_what_is_no_corpus_says_what_to_do(tmp_path):
     with pytest.raises(CorpusError, match="name the corpus file in it"):
         list(read_rows(tmp_path))
-    (tmp_path / "_manifests").mkdir()
-    with pytest.raises(CorpusError, match="name the shards that it was made of"):
+    (tmp_path / "_run.json").touch()
+    with pytest.raises(CorpusError, match="name the shards that they were made of"):
         list(read_rows(tmp_path))
     (tmp_path / "a.tar").touch()
     with pytest.raises(CorpusError, match="no tar that can be read"):

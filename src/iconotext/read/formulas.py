@@ -16,10 +16,10 @@ from lxml import etree
 
 FORMULA = (
     r"\$\$[^$]{1,2000}+\$\$|\$(?:(?<!\d\$)|(?=[\\^_~{]))(?=[^\s$])[^$]{1,1000}+(?<!\s)\$(?!\w)"
-    r"|\\begin\{(?:equation|align|gather|multline|eqnarray|displaymath)\*?\}(?:[^\\]|\\(?!end\{)){1,2000}+\\end\{\w{1,20}\*?\}"
+    r"|\\begin\{(?:equation|align|gather|multline|eqnarray|displaymath)\*?\}(?:[^\\]|\\(?!end\{)){1,2000}\\end\{\w{1,20}\*?\}"
 )
 """A formula in Markdown; ``shown`` decides whether it is one. The dollar behind a number is that of a price, but for
-``90$^{\\circ}$``."""
+``90$^{\\circ}$``. The group is not possessive: Python 3.11.2 loses its place where the last try fails midway."""
 WRITTEN = re.compile(r"(\$\$?|\\begin\{\w+\*?\})(.+?)(?:\1|\\end\{\w+\*?\})", re.DOTALL)
 IS_MATHS = re.compile(r".*[\\^_=<>{}].*|[\d.,\s]+|(?!\d)(?:[\W\d_]|(?<![^\W\d_])[^\W\d_]{1,2}(?![^\W\d_]))+", re.DOTALL)
 """A text between dollars that is no pair of prices: markup of LaTeX, a number, or no word longer than two letters."""
