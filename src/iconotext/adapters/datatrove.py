@@ -232,9 +232,7 @@ def _document(passed: Passed, sample: Sample | None, finder: PicturesOfRows) -> 
     if sample is None:
         document: Document = passed.document
         if passed.text != _text(document):
-            raise ValueError(
-                f"{passed.id}: a step between ReadShards and LinkPictures changed its text: leave it"
-            )
+            raise ValueError(f"{passed.id}: a step between ReadShards and LinkPictures changed its text: leave it")
         return document
     record = sample.record
     if record.problems or record.row is None:
