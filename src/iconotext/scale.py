@@ -1,7 +1,8 @@
 """Links the documents of many shards: a pipeline of datatrove, on this machine, on Slurm or on Ray.
 
 datatrove divides the shards into tasks, skips those that are done, and keeps a log and statistics of each;
-``adapters.datatrove`` has the steps. ``_run.json`` in the folder of results says what all its tasks share.
+``adapters.datatrove`` has the steps. ``_run.json`` in the folder of results has the settings that all tasks share, and
+the shards of each.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from iconotext import __version__
 from iconotext.corpus.shards import Shard, ShardSettings
+from iconotext.corpus.store import RUN
 from iconotext.decide.settings import LinkSettings
 from iconotext.errors import CorpusError, IconotextError, OutputError, SettingError, one_line
 from iconotext.extras import require
@@ -44,10 +46,6 @@ if TYPE_CHECKING:
     from datatrove.io import DataFolder
 
     from iconotext.adapters.datatrove import ReadShards
-
-RUN = "_run.json"
-"""In the folder of results: the settings of all tasks, and the shards of each. Programs that read folders of tables
-skip names that begin with an underscore."""
 
 LOGS = "_logs"
 """In the folder of results: the folder of datatrove's logs, statistics and completed tasks."""

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from PIL import Image as Pillow
 
-from iconotext.errors import ImageError, StoreError
+from iconotext.errors import ImageError, LibraryError, StoreError
 from iconotext.library.candidates import make_filters
 from iconotext.library.commit import Ledger
 from iconotext.library.items import file_of, member_content
@@ -176,6 +176,14 @@ def test_a_picture_in_a_tar_or_a_table_is_shown_only_if_it_still_is_that_one(sha
     assert member_content(place.member, digest) is None
     (shards / "0.tar").unlink()
     assert member_content(place.member, digest) is None
+
+
+def test_a_folder_of_links_is_none_of_a_library(tmp_path):
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked/_run.json").touch()
+    with pytest.raises(LibraryError, match="linked: links of `iconotext scale`; add the shards that they were made of"):
+        update(tmp_path / "lib", tmp_path / "linked")
+    assert not (tmp_path / "lib").exists()
 
 
 def test_names_of_parts():

@@ -23,6 +23,9 @@ from iconotext.errors import CorpusError, OutputError
 from iconotext.extras import require
 from iconotext.types import Document
 
+RUN = "_run.json"
+"""In a folder of links: what `iconotext scale link` made them of."""
+
 FormatName = Literal["jsonl", "parquet", "released", "mmc4", "obelics", "webdataset"]
 
 
@@ -265,7 +268,7 @@ def format_of(path: Path) -> FormatName:
 
 def _no_corpus(folder: Path) -> str:
     """Return what a folder is instead of a corpus, and what to name instead."""
-    if (folder / "_run.json").is_file():
+    if (folder / RUN).is_file():
         return "links of `iconotext scale`; name the shards that they were made of"
     return f"a folder without {DOCUMENTS_FILE}; name the corpus file in it"
 

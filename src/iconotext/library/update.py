@@ -14,6 +14,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from iconotext.corpus.store import RUN
 from iconotext.decide.settings import LinkSettings
 from iconotext.errors import LibraryError
 from iconotext.features import FeatureCache, check_backbones, find_model
@@ -309,6 +310,8 @@ def _check_paths(paths: Sequence[Path]) -> None:
             )
         if not _may_be_there(path):
             raise LibraryError(f"{path}: no such file or folder")
+        if (path / RUN).is_file():
+            raise LibraryError(f"{path}: links of `iconotext scale`; add the shards that they were made of")
         if is_remote(address_of(path)) or not os.path.isfile(path) or file_kind(path) is not None:
             continue
         (image,) = inspect([Image(str(path), path)])  # a named file may have any suffix
