@@ -58,6 +58,11 @@ STEPS = (
             "networks/product.onnx",
         ),
     ),
+    Step(
+        "multilingual-encoder",
+        "fitting.multilingual_encoder:make",
+        tuple(f"models/use/{file}" for file in ("tokenizer.json", "weights.safetensors", "network.onnx")),
+    ),
     Step("class-names", "fitting.encoders:write_class_vectors", ("models/minilm/imagenet_classes.npy",)),
     Step("words", "fitting.evidence:count_words", ("evidence/word_counts.txt",)),
     Step(
@@ -91,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parser.error(f"{', '.join(unknown)}: no such step; there are {', '.join(names)}")
     if not chosen.steps:
         for step in STEPS:
-            print(f"{step.name:18} {made_at(step):24} {', '.join(step.files)}")
+            print(f"{step.name:20} {made_at(step):24} {', '.join(step.files)}")
         return
     version = program_version()
     for step in STEPS:

