@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,13 +11,10 @@ from typing import TYPE_CHECKING
 from iconotext.encoders.stored_model import METRICS, RECIPE, is_model_folder, read_metrics
 from iconotext.errors import TrainingError
 from iconotext.recipe import Recipe, dump_recipe
-from iconotext.recipe.settings import REGION_FILES
 from iconotext.system.files import locked, reporting_full_disk, write_text
-from iconotext.train.changes import changed_links, write_changes
 from iconotext.train.checkpoint import BUSY, CHECKPOINT, LOCK, gone_if_refused, same_recipe
 from iconotext.train.collapse import raise_if_dead
 from iconotext.train.prepare import Report, lock_of, no_report, prepare
-from iconotext.train.prepared import open_prepared
 from iconotext.train.start import check_start, with_init
 
 if TYPE_CHECKING:
@@ -77,7 +73,6 @@ def train(
             from iconotext.train.loop import train_on
 
             train_on(recipe, arrays, folder, watcher)
-        _compare_links(recipe, corpora, folder, arrays)
         (folder / CHECKPOINT).unlink(missing_ok=True)  # left over if finishing was interrupted
         shutil.rmtree(folder / CORPUS, ignore_errors=True)
         for lock in (lock_of(folder / CORPUS), folder / LOCK):
@@ -85,27 +80,6 @@ def train(
                 lock.unlink(missing_ok=True)
     raise_if_dead(folder, read_metrics(folder))
     return folder
-
-
-def _compare_links(recipe: Recipe, corpora: Sequence[Path], folder: Path, arrays: Path) -> None:
-    """Compare the links with those of the model that training started from: write a page, and counts in the metrics.
-
-    Nothing is compared for a model that reads images from a file, or that is trained only on single pairs.
-    """
-    metrics = read_metrics(folder)
-    from_file = Path(recipe.features.image).suffix in (".npy", *REGION_FILES)
-    start = recipe.starts_from
-    if start is None or "before" not in metrics or "changed" in metrics or from_file:
-        return
-    held_out: set[tuple[int, str]] = set()  # number of the corpus and id of each document that was not trained on
-    if arrays.is_dir():
-        prepared = open_prepared(arrays)
-        documents = [*prepared.documents("validation"), *prepared.documents("test")]
-        held_out = {(int(prepared.corpora[number]), prepared.ids[number]) for number in documents}
-    changes = changed_links(start, folder, corpora, held_out)
-    write_changes(changes, folder)
-    metrics["changed"] = changes.as_dict()
-    write_text(folder / METRICS, json.dumps(metrics, indent=1), force=True)
 
 
 def finished(folder: Path) -> bool:

@@ -14,7 +14,6 @@ from iconotext.features.word_vectors import load_vocabulary, words_of
 from iconotext.plain_text import counted
 from iconotext.report.as_markdown import inline_text
 from iconotext.report.tables import Grid, percent
-from iconotext.train.changes import PAGE, describe_gain
 
 if TYPE_CHECKING:
     from iconotext.recipe import Recipe
@@ -39,8 +38,6 @@ def model_summary(folder: Path) -> Iterator[str]:
     if "concepts" in metrics:
         yield describe_shares(metrics["concepts"])
     yield from notes(metrics)
-    if (folder / PAGE).is_file():
-        yield f"links before and after, side by side: {folder / PAGE}"
     for split in ("validation", "test"):
         figures = metrics.get(split, {})
         if "median_rank" in figures:
@@ -55,7 +52,7 @@ def model_summary(folder: Path) -> Iterator[str]:
 
 
 def notes(metrics: Mapping[str, Any]) -> Iterator[str]:
-    """Yield remarks from ``metrics.json``: links that changed, learning that failed, or too little data to judge."""
+    """Yield remarks from ``metrics.json``: what was gained, learning that failed, or too little data to judge."""
     if left := metrics.get("left_out"):
         pictures, documents = counted(left["images_left_out"], "picture"), counted(left["skipped"], "document")
         yield (
@@ -84,34 +81,23 @@ def _gains(metrics: Mapping[str, Any]) -> Iterator[str]:
     """Yield the differences between a model and the model that it started from."""
     before, loss = metrics["before"], metrics["validation_loss"]
     auc = before["validation_auc"]
-    auc_text = "" if auc is None else f", AUC {100 * auc:.1f}"
-    yield f"before training: validation loss {before['validation_loss']:.4f}{auc_text}"
+    yield f"before training: validation loss {before['validation_loss']:.4f}"
     if not metrics["best_epoch"]:
         yield f"no epoch lowered the validation loss (the last: {metrics['last_loss']:.4f}): the model is unchanged"
-    elif loss > (1 - LITTLE) * before["validation_loss"]:
+        return
+    if loss > (1 - LITTLE) * before["validation_loss"]:
         yield f"it is now less than {100 * LITTLE:g} % better: training changed little"
-    changed = metrics.get("changed", {})
-    if changed is None:
+    if "auc" in (now := metrics.get("validation", {})) and None not in (auc, now["auc"]):
+        documents = counted(now["documents"] - now["undefined"], "document")
         yield (
-            "links changed: cannot be counted, since features have no texts; link some of their documents with both "
-            "models, or compare them by `iconotext evaluate`"
+            f"AUC of the known links by the picture alone in {documents} not trained on: {100 * auc:.1f} before, "
+            f"{100 * now['auc']:.1f} now; `iconotext evaluate --compare` says whether that may be chance"
         )
-    elif changed and changed["images"]:
-        pictures = counted(changed["images"], "picture")
-        if changed["picture"] or changed["all"]:
-            yield (
-                f"links changed: of {pictures}, {changed['picture']:,} get another best sentence by the picture "
-                f"alone, {changed['all']:,} by all evidence"
-            )
-        else:
-            yield f"links changed: none; of {pictures}, each has the same best sentence as before"
-        if changed.get("held_out"):
-            yield describe_gain(changed["held_out"])
-        else:
-            yield (
-                "not measured: whether the new links are better, since no document that was not trained on has known "
-                "links; look at some of them, or write known links by hand and run `iconotext evaluate --compare`"
-            )
+    elif "median_rank" not in now:
+        yield (
+            "not measured: whether the links are better, since no validation document has known links; look at some, "
+            "or write known links by hand and run `iconotext evaluate --compare`"
+        )
 
 
 def relation_summary(folder: Path) -> Iterator[str]:
