@@ -213,65 +213,6 @@ def test_boxes_in_pixels_become_shares(count, width, height, seed):
         np.testing.assert_allclose(found, shares, atol=1e-6)
 
 
-def write_classifier(path, found, *, background=True, **wrong):
-    """The least classifier that tells these regions apart: each region's own features are the weights of its object."""
-    from safetensors.numpy import save_file
-
-    classes = len(NAMES) + background
-    weight = np.zeros((classes, 8), np.float32)
-    for one in found.values():
-        weight[int(one.objects[0]) + background] += one.features[0]
-    save_file({"weight": weight, "bias": np.linspace(0, 1, classes, dtype=np.float32)} | wrong, path)
-    return weight
-
-
-@pytest.mark.parametrize("background", [True, False])
-@pytest.mark.parametrize("name", ["a.classifier.safetensors", "classifier.safetensors"])
-def test_the_classifier_of_the_detector_names_regions(tmp_path, found, background, name):
-    write_names(tmp_path)
-    weight = write_classifier(tmp_path / name, found, background=background).astype(np.float64)
-    source = opened(tmp_path, [anderson(*one) for one in found.items()])
-    regions = regions_of(source, *found)
-    features = np.concatenate([one.features for one in found.values()]).astype(np.float64)
-    expected = np.exp(features @ weight.T + np.linspace(0, 1, len(weight)))
-    expected = (expected / expected.sum(1, keepdims=True))[:, int(background) :]
-    np.testing.assert_array_equal(regions.concepts, expected.argmax(1))
-    np.testing.assert_allclose(regions.scores, expected.max(1), rtol=1e-5)
-    assert source.concepts == ("yolk", "goal", "bathroom mirror", "tennis racket")
-
-
-def test_a_classifier_changes_nothing_where_the_file_names_its_objects(tmp_path, found):
-    path = write_tsv(tmp_path / "a.tsv", [lxmert(*one) for one in found.items()])
-    write_names(tmp_path)
-    write_classifier(tmp_path / "a.classifier.safetensors", found)
-    check(load_region_file(path), found, named=True)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"weight": np.zeros((5, 9), np.float32)}, "is for features of length 9, not 8"),
-        (
-            {"weight": np.zeros((3, 8), np.float32), "bias": np.zeros(3, np.float32)},
-            "has 3 classes, which does not fit 4 names",
-        ),
-        ({"bias": np.zeros(4, np.float32)}, r"bias float32 of shape \(4,\)"),
-        ({"bias": np.full(5, np.nan, np.float32)}, r"not all finite"),
-        (None, "cannot be read"),
-    ],
-)
-def test_a_classifier_that_does_not_fit(tmp_path, found, wrong, message):
-    path = write_tsv(tmp_path / "a.tsv", [anderson(*one) for one in found.items()])
-    write_names(tmp_path)
-    classifier = tmp_path / "classifier.safetensors"
-    if wrong is None:
-        classifier.write_bytes(b"\xff" * 99)
-    else:
-        write_classifier(classifier, found, **wrong)
-    with pytest.raises(FeatureError, match=rf"classifier.safetensors.*{message}"):
-        load_region_file(path)
-
-
 def in_shares(name, one):
     """A line of Anderson's layout whose boxes are shares already."""
     return [name, 200, 100, one.count, b64(one.shares), b64(one.features)]

@@ -165,7 +165,7 @@ def test_a_file_that_does_not_say_what_its_regions_show_is_refused(tmp_path, fir
     without = regional_recipe(tmp_path, image={"concepts": False}, training={"epochs": 1})
     if first == "none":  # whose arrays the other would share
         train(without, [corpus], tmp_path / "plain", prepared=tmp_path / "prepared")
-    with pytest.raises(FeatureError, match=r"regions.tsv: .*classifier.safetensors.* image.concepts = false"):
+    with pytest.raises(FeatureError, match=r"regions.tsv: .*objects or probabilities.* image.concepts = false"):
         train(regional_recipe(tmp_path), [corpus], tmp_path / "model", prepared=tmp_path / "prepared")
     assert not (tmp_path / "model" / "weights.safetensors").exists()
 

@@ -1,7 +1,6 @@
 """Precomputed regions in files: ``load_region_file`` opens TSV files, or folders of NPZ files.
 
-``RegionFiles`` finds the regions of an image in them. ``Classifier`` adds concepts to regions without them. The names
-of arrays in the files are in ``features.regions``.
+``RegionFiles`` finds the regions of an image in them. The names of arrays in the files are in ``features.regions``.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -27,7 +25,6 @@ import numpy as np
 from iconotext.errors import FeatureError
 from iconotext.features.model_folder import digest_of
 from iconotext.features.regions import (
-    FEATURES,
     KNOWN,
     LARGEST,
     OBJECTS,
@@ -217,75 +214,9 @@ def _array(data: bytes, where: str) -> NDArray[Any] | None:
     return array.T if fortran else array
 
 
-CLASSIFIER = "classifier.safetensors"
-"""A file with ``weight`` (classes, features) and ``bias`` (classes,); the first class may be the background."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Classifier:
-    """A linear layer with a softmax.
-
-    Attributes:
-        weight: (classes, features).
-        bias: (classes,).
-    """
-
-    path: Path
-    weight: NDArray[np.float32]
-    bias: NDArray[np.float32]
-
-    def named(self, table: RegionTable) -> RegionTable:
-        """Add this classifier's class probabilities to a file of regions without concepts."""
-
-        def read(ids: Sequence[str]) -> Iterator[Stored]:
-            return (stored if says_concepts(stored) else self._named(stored) for stored in table.read(ids))
-
-        def digest() -> bytes:
-            return hashlib.sha256(table.digest() + digest_of(self.path)).digest()
-
-        return replace(table, read=read, digest=digest)
-
-    def _named(self, stored: Stored) -> Stored:
-        features = first_array(stored, FEATURES)
-        if features is None or features.ndim != 2 or not features.size:
-            return stored
-        if features.shape[1] != self.weight.shape[1]:
-            features = features.T  # MCAN's files have a column per region
-        if features.shape[1] != self.weight.shape[1]:
-            raise FeatureError(f"{self.path}: is for features of length {self.weight.shape[1]}, not {len(features)}")
-        with np.errstate(invalid="ignore", over="ignore"):  # such numbers are reported when the features are read
-            logits = features.astype(np.float32) @ self.weight.T + self.bias
-            exponents = np.exp(logits - logits.max(axis=1, keepdims=True))
-            return {**stored, PROBABILITIES[0]: exponents / exponents.sum(axis=1, keepdims=True)}
-
-
 def says_concepts(stored: Stored) -> bool:
     """Tell whether an image's arrays name the concepts of its regions."""
     return first_array(stored, (*OBJECTS, *PROBABILITIES)) is not None
-
-
-def load_classifier(path: Path, names: int) -> Classifier:
-    """Read the weights of a classifier."""
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(os.fspath(path), framework="np") as file:
-            weight, bias = file.get_tensor("weight"), file.get_tensor("bias")
-    except (OSError, SafetensorError, TypeError) as error:
-        raise FeatureError(f"{path}: cannot be read as a classifier (tensors weight and bias): {error}") from error
-    if weight.ndim != 2 or bias.shape != weight.shape[:1] or not (weight.dtype.kind == bias.dtype.kind == "f"):
-        raise FeatureError(
-            f"{path}: weight is {weight.dtype} of shape {weight.shape}, bias {bias.dtype} of shape {bias.shape}; "
-            "floating-point numbers of shape (classes, features) and (classes,) are needed"
-        )
-    if not (np.isfinite(weight).all() and np.isfinite(bias).all()):
-        raise FeatureError(f"{path}: weight and bias are not all finite numbers")
-    if len(weight) not in (names, names + 1):
-        raise FeatureError(
-            f"{path}: has {len(weight)} classes, which does not fit {names} names of concepts, or one more, the "
-            "background, first"
-        )
-    return Classifier(path, weight.astype(np.float32), bias.astype(np.float32))
 
 
 logger = logging.getLogger(__name__)
@@ -416,16 +347,11 @@ def load_region_file(path: Path) -> RegionSource:
 
     Args:
         path: A file ``.tsv`` (``.tsv.0``), or a folder with ``.npz`` files or several files ``.tsv``. Names of concepts
-            may be beside it in ``NAME.concepts.txt`` or ``objects_vocab.txt``, one per line. If the file does not name
-            the concept of each region, the detector's last layer may be beside it in
-            ``NAME.classifier.safetensors`` or ``classifier.safetensors``.
+            may be beside it in ``NAME.concepts.txt`` or ``objects_vocab.txt``, one per line.
     """
     with _readable(path):
         files = [path] if _has_suffix(path) or not path.is_dir() else _inside(path)
         tables, names = [_open_table(file) for file in files], _concept_names(path)
-        if names is not None and (file := _beside(path, CLASSIFIER)) is not None:
-            classifier = load_classifier(file, len(names))
-            tables = [classifier.named(table) for table in tables]
         region_files = RegionFiles(path, tables, names)
         return RegionSource(region_files.name, region_files.dim, region_files.concepts, region_files.regions)
 
@@ -462,24 +388,14 @@ def _inside(folder: Path) -> list[Path]:
 
 
 def files_beside(path: Path) -> list[Path]:
-    """Return the paths of files beside regions that belong to them: concepts and classifier."""
-    return [*_places(path, CONCEPTS, VOCABULARY), *_places(path, CLASSIFIER)]
-
-
-def _places(path: Path, suffix: str, shared: str | None = None) -> list[Path]:
-    """List the possible places of a file that belongs to regions: with their name, in their folder, or beside it."""
-    shared = shared or suffix
+    """Return where the names of concepts may stand: with the name of the regions, in their folder, or beside it."""
     stem = path.name if path.is_dir() else Path(_TSV.sub("", path.name)).stem
-    inside = [path / shared] if path.is_dir() else []
-    return [path.with_name(f"{stem}.{suffix}"), *inside, path.with_name(shared)]
-
-
-def _beside(path: Path, suffix: str, shared: str | None = None) -> Path | None:
-    return next((place for place in _places(path, suffix, shared) if place.is_file()), None)
+    inside = [path / VOCABULARY] if path.is_dir() else []
+    return [path.with_name(f"{stem}.{CONCEPTS}"), *inside, path.with_name(VOCABULARY)]
 
 
 def _concept_names(path: Path) -> tuple[str, ...] | None:
-    file = _beside(path, CONCEPTS, VOCABULARY)
+    file = next((place for place in files_beside(path) if place.is_file()), None)
     if file is None:
         return None
     try:

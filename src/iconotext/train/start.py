@@ -99,9 +99,8 @@ def check_concepts(recipe: Recipe, names: Sequence[str]) -> None:
     """Check that the source of regions names concepts if an encoder reads them."""
     if recipe.reads_concepts and not names:
         raise FeatureError(
-            f"{recipe.features.image}: does not say what is seen in its regions: put the names of concepts beside it "
-            "(NAME.concepts.txt), and where it has neither objects nor probabilities, the detector's last layer "
-            "(NAME.classifier.safetensors), or set image.concepts = false"
+            f"{recipe.features.image}: does not say what is seen in its regions: write the objects or probabilities of "
+            "regions into it, and the names of concepts beside it (NAME.concepts.txt), or set image.concepts = false"
         )
 
 
