@@ -47,7 +47,7 @@ class Counting:
 
     def linker(self, **settings) -> Linker:
         encoder = untrained_encoder(
-            "counting", TextBackbone("same", DIM, self.read, "en"), ImageBackbone("same", DIM, self.look)
+            "counting", TextBackbone("same", DIM, self.read, frozenset(("en",))), ImageBackbone("same", DIM, self.look)
         )
         return Linker(encoder, LinkSettings(relations="none", **settings))
 

@@ -147,7 +147,7 @@ class Linker:
             return chosen(in_parallel(document, documents_of(pictures, sources, reading)), settings)
         document = joined(document, pictures_of(pictures, sources, reading))
         linked = self._best_linker(habit=None, explain=False, evidence=settings.evidence).link(document)
-        if self.encoder.text_backbone.language is not None:
+        if self.encoder.text_backbone.languages is not None:
             linked = with_language_note(linked)
         return chosen(linked, settings)
 

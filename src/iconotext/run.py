@@ -37,6 +37,7 @@ from iconotext.evidence.gather import (
 from iconotext.evidence.habit import Habit, Judged, PlaceEvidence, collection_of, infer_habit, judged_evidence
 from iconotext.evidence.language import is_foreign
 from iconotext.features.cached_backbones import encoded_once
+from iconotext.features.languages import encode_texts
 from iconotext.linked import LinkedDocument
 from iconotext.read import Failure
 from iconotext.system.threads import in_threads
@@ -130,22 +131,32 @@ class LinkingRun:
         for document in documents:
             _check_pairs(document)
         text, evidence = self.encoder.text_backbone, self.settings.evidence
-        is_read = ["picture" in evidence and not is_foreign(d, self.encoder.language) for d in documents]
+        is_read = ["picture" in evidence and not is_foreign(d, self.encoder.reader) for d in documents]
         sentences = [[sentence.text for sentence in d.sentences] for d in documents]
-        compared: list[str] = []  # the texts that captions are compared with, and the captions
+        compared: list[tuple[str, str | None]] = []  # the texts that captions are compared with, and the captions
         for document, document_sentences in zip(documents, sentences, strict=True):
             captioned = "caption" in evidence or "context" in evidence
             texts = [caption for caption in map(compared_text, document.images) if caption and captioned]
             if "context" in evidence:
                 texts += [sentence.text for image in document.images for sentence in image.context]
-            if texts and not is_foreign(document, text.language):
-                compared += [*document_sentences, *texts, PROBE]
-        read = [text for group, needed in zip(sentences, is_read, strict=True) if needed for text in group]
+            if texts and not is_foreign(document, text):
+                compared += ((each, document.language) for each in (*document_sentences, *texts))
+                compared.append((PROBE, "en"))
+        read = [
+            (each, document.language)
+            for document, group, needed in zip(documents, sentences, is_read, strict=True)
+            if needed
+            for each in group
+        ]
         same = self.encoder.reader is text  # then a text serves pictures and captions, and is encoded once
         captions_by = encoded_once(text, [*read, *compared] if same else compared)
         sentences_by = captions_by if same else encoded_once(self.encoder.reader, read)
         return [
-            EncodedText(document, sentences_by.encode(group) if needed else None, captions_by.encode)
+            EncodedText(
+                document,
+                encode_texts(sentences_by, group, document.language) if needed else None,
+                partial(encode_texts, captions_by, language=document.language),
+            )
             for document, group, needed in zip(documents, sentences, is_read, strict=True)
         ]
 

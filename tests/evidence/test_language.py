@@ -37,7 +37,8 @@ def guide(language="de", texts=TEXTS, caption="Abbildung 2: ESP32"):
     ],
 )
 def test_what_counts_as_foreign(document, known, foreign):
-    assert is_foreign(document, known) is foreign
+    backbone = TextBackbone("x", 3, unused, known and frozenset((known,)))
+    assert is_foreign(document, backbone) is foreign
 
 
 def test_without_meaning_the_words_of_captions_still_count():
@@ -106,9 +107,9 @@ def unused(*_):
 
 
 def made_up(language, read_all=unused):
-    backbone = TextBackbone("x", 3, unused, "en")
+    backbone = TextBackbone("x", 3, unused, frozenset(("en",)))
     reader = backbone if language else TextBackbone("words", 3, lambda texts: np.zeros((len(texts), 3), np.float32))
-    return SimpleNamespace(name="x", language=language, reader=reader, read_all=read_all, text_backbone=backbone)
+    return SimpleNamespace(name="x", reader=reader, read_all=read_all, text_backbone=backbone)
 
 
 def test_a_linker_neither_looks_at_images_nor_encodes_captions_of_foreign_documents():

@@ -18,6 +18,7 @@ from iconotext.encoders.bridge import CONCEPTS, ConceptBridge
 from iconotext.encoders.image_source import ImageSource, NumberedFeatures, picture_source
 from iconotext.encoders.spaces import SharedSpace
 from iconotext.features import cached_text, share_space
+from iconotext.features.languages import encode_texts
 from iconotext.similarity.vectors import unit_rows
 from iconotext.types import Image
 
@@ -80,7 +81,9 @@ class EncodedDocument:
 
     def sentences(self, texts: Sequence[str], places: Sequence[int]) -> FloatMatrix:
         """Encode n texts, each in the place of a sentence of the document: (n, dim) vectors. Nothing is cached."""
-        return self.encoder.space.sentences(self.encoder.uncached.encode(texts), self.vectors, places)
+        return self.encoder.space.sentences(
+            encode_texts(self.encoder.uncached, texts, self.document.language), self.vectors, places
+        )
 
     def images(self, features: ImageFeatures | None = None) -> FloatMatrix:
         """Return (n, dim) vectors of the encoded images or, if given, of ``features``.
@@ -125,11 +128,6 @@ class Encoder:
         """Length of a vector."""
         return self.space.dim
 
-    @property
-    def language(self) -> str | None:
-        """The only language in which sentences can be compared with images; None if several, or if it is unknown."""
-        return self.reader.language
-
     @cached_property
     def fingerprint(self) -> str:
         """A name that is equal for equal weights and settings, wherever the files are.
@@ -143,7 +141,7 @@ class Encoder:
 
     def encode_sentences(self, texts: Sequence[str]) -> FloatMatrix:
         """Encode S sentences, each alone: (S, dim) float32 unit vectors."""
-        return unit_rows(self.space.sentences(self.reader.encode(texts)))
+        return unit_rows(self.space.sentences(encode_texts(self.reader, texts)))
 
     def encode_images(self, images: Sequence[Image | Picture]) -> EncodedImages:
         """Encode images, files or encoded pictures, each alone."""
@@ -161,7 +159,8 @@ class Encoder:
 
     def read(self, document: Document) -> EncodedDocument:
         """Encode a document: its similarities, the problems of its images, and the data for explanations."""
-        return self.read_all([(document, self.reader.encode([sentence.text for sentence in document.sentences]))])[0]
+        texts = [sentence.text for sentence in document.sentences]
+        return self.read_all([(document, encode_texts(self.reader, texts, document.language))])[0]
 
     def read_all(self, documents: Sequence[tuple[Document, FloatMatrix]]) -> list[EncodedDocument]:
         """Encode several documents, each with its sentences' vectors from ``reader``; images are encoded together."""

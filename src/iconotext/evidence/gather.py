@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +15,7 @@ from iconotext.evidence.cells import Columns
 from iconotext.evidence.kinds import EVIDENCE, chosen_evidence
 from iconotext.evidence.language import is_foreign, language_note, no_meaning
 from iconotext.evidence.reference import reference_evidence
+from iconotext.features.languages import encode_texts
 from iconotext.types import Document, Evidence
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ class EncodedText:
     Attributes:
         vectors: (S, features) vectors of its sentences from ``encoder.reader``; None if pictures are no evidence or the
             reader does not know the document's language.
-        encode: Turns captions into vectors; None for ``encoder.text_backbone.encode``.
+        encode: Turns captions into vectors; None for ``encode_texts`` of ``encoder.text_backbone``.
         images: (U,) numbers of the images without a problem; None if the evidence below is not computed yet, or too
             large to keep.
         captions: Caption features, name to (S, U); empty if captions are no evidence.
@@ -66,13 +68,13 @@ class EncodedText:
     def reading(self, encoder: Encoder) -> Reading:
         """Return the ``Reading`` that compares the document's sentences with captions."""
         text = encoder.text_backbone
-        if is_foreign(self.document, text.language):
+        if is_foreign(self.document, text):
             return Reading(no_meaning)
-        return Reading(self.encode or text.encode, self.vectors if encoder.reader is text else None)
+        return Reading(self.encode or partial(encode_texts, text, language=self.document.language), self.vectors if encoder.reader is text else None)
 
     def note(self, encoder: Encoder, evidence: Collection[Evidence]) -> str | None:
         """Return the message for the user if the model does not know the document's language; None if it does."""
-        unread = is_foreign(self.document, encoder.text_backbone.language)
+        unread = is_foreign(self.document, encoder.text_backbone)
         return language_note(
             self.document,
             picture="picture" in evidence and self.vectors is None,

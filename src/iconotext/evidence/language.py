@@ -12,15 +12,13 @@ from iconotext.plain_text import language_name
 from iconotext.read.sentences import ENOUGH
 
 if TYPE_CHECKING:
+    from iconotext.features.backbone import TextBackbone
     from iconotext.types import Document, FloatMatrix
 
 
-def is_foreign(document: Document, language: str | None) -> bool:
-    """Return whether a document is in another language than an encoder knows; False for very short texts.
-
-    No document is foreign to an encoder whose language is unknown, None.
-    """
-    if language is None or document.language == language:
+def is_foreign(document: Document, backbone: TextBackbone) -> bool:
+    """Return whether a document is in a language that an encoder does not know; False for very short texts."""
+    if backbone.knows(document.language):
         return False
     return sum(len(sentence.text) for sentence in document.sentences) >= ENOUGH
 

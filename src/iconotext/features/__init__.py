@@ -80,7 +80,7 @@ def load_text_backbone(name: str = "minilm") -> TextBackbone:
         from iconotext.features.minilm import MiniLM
 
         minilm = MiniLM()
-        return TextBackbone(minilm.name, minilm.dim, minilm.encode, "en", minilm.with_layers)
+        return TextBackbone(minilm.name, minilm.dim, minilm.encode, frozenset(("en",)), minilm.with_layers)
     if reads_graphs(folder, name_and_precision(name)[1]):
         from iconotext.features.graph_models import load_text_graph
 

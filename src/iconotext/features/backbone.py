@@ -102,16 +102,24 @@ class TextBackbone:
             key.
         dim: Length of a vector.
         encode: Turns n texts into (n, dim) float32, in order; unit vectors unless a backbone documents otherwise.
-        language: The only language on which it was trained; None if unknown, or if there are several.
+        languages: ISO 639-1 codes of the languages on which it was trained; None if they are unknown, or very many.
         with_layers: Returns the same vectors, and the layers' outputs for the texts, in one pass; None if not
             available.
+        other: Encodes texts in other languages as vectors of the same space; None if there is none. ``encode`` does not
+            use it: ``reading.encode_texts`` chooses for each text.
     """
 
     name: str
     dim: int
     encode: Callable[[Sequence[str]], FloatMatrix]
-    language: str | None = None
+    languages: frozenset[str] | None = None
     with_layers: Callable[[Sequence[str]], tuple[FloatMatrix, NDArray[Any]]] | None = None
+    other: TextBackbone | None = None
+
+    def knows(self, language: str) -> bool:
+        """Return whether it encodes texts in a language, itself or by ``other``; True if its languages are unknown."""
+        known = self.languages is None or language in self.languages
+        return known or (self.other is not None and self.other.knows(language))
 
 
 class ImageEncode(Protocol):

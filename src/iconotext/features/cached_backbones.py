@@ -15,6 +15,7 @@ import numpy as np
 
 from iconotext.features.backbone import ImageBackbone, ImageFeatures, Picture, Row, TextBackbone, blank_features, filled
 from iconotext.features.cache import FeatureCache
+from iconotext.features.languages import readers_of
 from iconotext.features.ocr import LineReader
 from iconotext.features.regions import Regions, RegionSource
 from iconotext.system.files import content_digest
@@ -62,7 +63,8 @@ def cached_text(
             vectors[number] = row[kind]  # type: ignore[index]  # a text has no problem
         return vectors
 
-    return replace(backbone, encode=encode)
+    other = None if backbone.other is None else cached_text(backbone.other, cache, kind=kind)
+    return replace(backbone, encode=encode, other=other)
 
 
 def store_texts(
@@ -73,19 +75,33 @@ def store_texts(
     cache.put(rows, backbone=backbone, kinds=[kind])
 
 
-def encoded_once(backbone: TextBackbone, texts: Iterable[str]) -> TextBackbone:
-    """Make a text backbone that has the vectors of these texts in memory, each encoded once, all in one batch."""
-    rows = {text: row for row, text in enumerate(dict.fromkeys(texts))}
-    if not rows:
-        return backbone
-    vectors = backbone.encode(list(rows))
+def encoded_once(backbone: TextBackbone, texts: Iterable[tuple[str, str | None]]) -> TextBackbone:
+    """Make a text backbone that has the vectors of these texts in memory, each encoded once, all in one batch.
 
-    def encode(queries: Sequence[str]) -> FloatMatrix:
-        if any(text not in rows for text in queries):
-            return backbone.encode(queries)
-        return vectors[[rows[text] for text in queries]]
+    Args:
+        texts: Each with the language of its document, as for ``encode_texts``.
+    """
+    of_reader: dict[str, dict[str, int]] = {}
+    for text, language in dict.fromkeys(texts):
+        for reader in readers_of(backbone, text, language):
+            rows = of_reader.setdefault(reader.name, {})
+            rows.setdefault(text, len(rows))
 
-    return replace(backbone, encode=encode)
+    def remembered(reader: TextBackbone) -> TextBackbone:
+        other = None if reader.other is None else remembered(reader.other)
+        rows = of_reader.get(reader.name)
+        if not rows:
+            return replace(reader, other=other)
+        vectors = reader.encode(list(rows))
+
+        def encode(queries: Sequence[str]) -> FloatMatrix:
+            if any(text not in rows for text in queries):
+                return reader.encode(queries)
+            return vectors[[rows[text] for text in queries]]
+
+        return replace(reader, encode=encode, other=other)
+
+    return remembered(backbone)
 
 
 def cached_image(backbone: ImageBackbone, cache: FeatureCache) -> ImageBackbone:

@@ -72,11 +72,23 @@ def _identify(text: str) -> str:
 
     The identifier knows 40 more, such as Nigerian Pidgin, and takes titles and names in plain English for them.
     """
+    probabilities = _probabilities(text)
+    best = max(probabilities, key=lambda language: probabilities[language])
+    return best if probabilities[best] >= SURE else "en"
+
+
+def english_probability(text: str) -> float:
+    """Return the probability that a text is in English, by the runs of its letters; uncertain for a few words."""
+    return _probabilities(text[:SAMPLE])["en"]
+
+
+def _probabilities(text: str) -> dict[str, float]:
     import py3langid
 
-    (best, top), *others = [(str(code), float(score)) for code, score in py3langid.rank(text) if len(code) == 2]
-    probability = 1 / (1 + sum(math.exp(min(0.0, score - top)) for _, score in others))
-    return best if probability >= SURE else "en"
+    scores = {str(code): float(score) for code, score in py3langid.rank(text) if len(code) == 2}
+    top = max(scores.values())
+    total = sum(math.exp(score - top) for score in scores.values())
+    return {language: math.exp(score - top) / total for language, score in scores.items()}
 
 
 def language_code(declared: str) -> str | None:

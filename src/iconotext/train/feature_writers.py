@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
+from functools import partial
 from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,6 +22,8 @@ from iconotext.encoders.load import DEFAULT_TEXT
 from iconotext.errors import FeatureError, ImageError
 from iconotext.evidence.caption import Reading
 from iconotext.evidence.language import is_foreign, no_meaning
+from iconotext.features.cached_backbones import encoded_once
+from iconotext.features.languages import encode_texts
 from iconotext.features.regions import RegionSource, strongest
 from iconotext.features.word_vectors import UNKNOWN, Vocabulary, words_of
 from iconotext.recipe import Recipe
@@ -95,8 +98,8 @@ class _WordWriter:
         self._ids = ids
         self._words = SpanWriter(work, ("words", "word_offsets"), "<i4", stack)
 
-    def append(self, texts: Sequence[str]) -> None:
-        self._words.append(self._ids(texts))
+    def append(self, documents: Sequence[Document]) -> None:
+        self._words.append(self._ids([sentence.text for document in documents for sentence in document.sentences]))
 
 
 def caption_backbone(recipe: Recipe) -> TextBackbone | None:
@@ -119,8 +122,11 @@ class _SentenceVectorWriter:
         self.dim, self.name = backbone.dim, backbone.name
         self._vectors = stack.enter_context(ArrayWriter(work / "sentences", "<f2", (self.dim,)))
 
-    def append(self, texts: Sequence[str]) -> None:
-        self._vectors.append(self._backbone.encode(texts))
+    def append(self, documents: Sequence[Document]) -> None:
+        texts = [(document.language, [sentence.text for sentence in document.sentences]) for document in documents]
+        backbone = encoded_once(self._backbone, [(text, language) for language, group in texts for text in group])
+        for language, group in texts:
+            self._vectors.append(encode_texts(backbone, group, language))
 
 
 SentenceWriter = _WordWriter | _SentenceVectorWriter
@@ -141,7 +147,11 @@ class PosteriorWriter:
     def append(self, document: Document, rows: NDArray[np.int64]) -> None:
         """Write a document; ``rows``: (images,) row of each image, -1 if it is left out."""
         if self.arrays and self._text is not None:
-            encode = no_meaning if is_foreign(document, self._text.language) else self._text.encode
+            encode = (
+                no_meaning
+                if is_foreign(document, self._text)
+                else partial(encode_texts, self._text, language=document.language)
+            )
             weighed = weigh_evidence(document, None, Reading(encode), evidence=TEACHERS)
             self._values.append(weighed.share[:, rows >= 0].ravel())
 

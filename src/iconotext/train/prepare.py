@@ -305,7 +305,7 @@ def _write_documents(
                         left_out["skipped"] += 1
                 written.append(number, used)
                 if used:
-                    sentences.append([sentence.text for document, _ in used for sentence in document.sentences])
+                    sentences.append([document for document, _ in used])
     splits, drawn = written.divide(recipe.training.validation)
     train, validation = (int((splits == SPLITS.index(name)).sum()) for name in ("train", "validation"))
     _check_enough_documents(corpora, train, validation, skipped=left_out["skipped"])
