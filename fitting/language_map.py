@@ -1,0 +1,142 @@
+"""Learns the map from the features of the encoder of other languages to the vectors of MiniLM, the encoder of English.
+
+``learn_map`` is a part of ``python -m fitting multilingual-encoder``. It needs two packages of facts beside the data
+folder, unpacked in the folder for work:
+
+    apt-get download wordnet-base && dpkg -x wordnet-base_*.deb WORK/wordnet
+    npm pack cldr-annotations-full && tar xzf cldr-annotations-full-*.tgz -C WORK    (makes WORK/package)
+
+The map learns what MiniLM makes of English texts: sentences and captions of the data folder whose licences allow it
+(Flickr8k and ``cited`` are left out: figures are measured on them), words and examples of WordNet, and
+captions of photographs that nobody took (``made_up_captions``). So that it holds in other languages, it learns what
+MiniLM makes of the English names of signs ("grinning face") from their other names: Unicode's CLDR.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from fitting.made_up_captions import made_up_captions
+from iconotext.features import FeatureCache, cached_text, load_text_backbone
+from iconotext.features.use import LANGUAGES
+
+Array = NDArray[np.float32]
+
+DOCUMENTS = ("textbook/documents", "build/documents", "cited_text/documents")
+CAPTIONS = ("open", "openstax")
+TEXTS, CAPTIONED = 200_000, 120_000
+"""Texts of all kinds, and captions that are made up."""
+HIDDEN = 2048
+STEPS, BATCH, RATE, DECAY, DROPPED = 5000, 512, 1e-3, 0.02, 0.1
+SHARES = {"captions": 0.35, "names": 0.25}
+"""Of a batch; the rest are texts of all kinds."""
+SHARPNESS, RELATIVE = 20.0, 0.1
+"""How sharply the texts of a batch are told apart, and how much it counts beside each text's own cosine."""
+
+
+def texts_of(data: Path, work: Path) -> list[str]:
+    """Sentences and captions of the data folder, and words, explanations and examples of WordNet; in random order."""
+    found: list[str] = []
+    for name in DOCUMENTS:
+        for line in (data / "documents" / f"{name}.jsonl").read_text(encoding="utf-8").splitlines():
+            found += json.loads(line)["sentences"]
+    for name in CAPTIONS:
+        for line in (data / "captions" / name / "captions.jsonl").read_text(encoding="utf-8").splitlines():
+            found += json.loads(line)["captions"]
+    for part in ("noun", "verb", "adj", "adv"):
+        path = work / "wordnet/usr/share/wordnet" / f"data.{part}"
+        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+            if not line.startswith("  "):  # the licence
+                words, _, explained = line.partition("|")
+                found += [words.split()[4].replace("_", " "), *explained.replace('"', "").split(";")]
+    texts = sorted({text for each in found if 2 < len(text := " ".join(each.split())) < 600})
+    random.Random(0).shuffle(texts)
+    return texts[:TEXTS]
+
+
+def names_of(work: Path) -> tuple[list[str], list[str]]:
+    """Names of signs in the languages of the encoder, and the English name of each."""
+    folder = work / "package" / "annotations"
+
+    def names(language: str) -> dict[str, str]:
+        stored = json.loads((folder / language / "annotations.json").read_text(encoding="utf-8"))
+        signs = stored["annotations"]["annotations"]
+        return {sign: about["tts"][0] for sign, about in signs.items() if about.get("tts")}
+
+    english = names("en")
+    pairs = [
+        (name, english[sign])
+        for language in sorted(LANGUAGES - {"en"})
+        for sign, name in names(language).items()
+        if sign in english
+    ]
+    return [name for name, _ in pairs], [name for _, name in pairs]
+
+
+def learn_map(data: Path, work: Path, features: Callable[[Sequence[str]], Array]) -> dict[str, Array]:
+    """Learn the map: a linear one, and a hidden layer beside it.
+
+    Args:
+        features: (n, d) features of texts.
+
+    Returns:
+        Matrices (inputs, outputs) and biases by the names in the encoder's weights; its inputs are ``features`` as they
+        are.
+    """
+    torch.manual_seed(0)
+    others, english = names_of(work)
+    sets = {"texts": texts_of(data, work), "captions": list(made_up_captions(CAPTIONED)), "names": others}
+    target = cached_text(load_text_backbone(), FeatureCache()).encode
+    given, wanted = {}, {}
+    for name, texts in sets.items():
+        given[name] = torch.from_numpy(features(texts).astype(np.float16))
+        wanted[name] = torch.from_numpy(target(english if name == "names" else texts).astype(np.float16))
+    mean, spread = given["texts"].float().mean(0), given["texts"].float().std(0).clamp_min(1e-4)
+    width, dim = given["texts"].shape[1], wanted["texts"].shape[1]
+    x = (given["texts"][: TEXTS // 2].float() - mean) / spread
+    y = wanted["texts"][: TEXTS // 2].float()
+    linear = torch.linalg.solve(x.T @ x + 0.003 * len(x) * torch.eye(width), x.T @ (y - y.mean(0)))
+    hidden = torch.nn.init.kaiming_uniform_(torch.empty(HIDDEN, width), a=5**0.5).T.contiguous()
+    parameters = [linear, y.mean(0), hidden, torch.zeros(HIDDEN), torch.zeros(HIDDEN, dim)]
+    for parameter in parameters:
+        parameter.requires_grad_()
+    optimizer = torch.optim.AdamW(parameters, RATE, weight_decay=DECAY)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, total_steps=STEPS, pct_start=0.1)
+    sizes = {name: int(BATCH * SHARES.get(name, 1 - sum(SHARES.values()))) for name in sets}
+    for _ in range(STEPS):
+        rows = {name: torch.randint(len(given[name]), (size,)) for name, size in sizes.items()}
+        x = (torch.cat([given[name][each] for name, each in rows.items()]).float() - mean) / spread
+        y = torch.cat([wanted[name][each] for name, each in rows.items()]).float()
+        loss = _loss(_mapped(functional.dropout(x, DROPPED), parameters), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+    linear, bias, hidden, hidden_bias, out = (parameter.detach() for parameter in parameters)
+    # Features are used as they are: mean and spread go into the matrices.
+    scaled = {"map.linear": linear / spread[:, None], "map.hidden": hidden / spread[:, None], "map.out": out}
+    biases = {
+        "map.linear.bias": bias - (mean / spread) @ linear,
+        "map.hidden.bias": hidden_bias - (mean / spread) @ hidden,
+    }
+    return {name: tensor.numpy() for name, tensor in (scaled | biases).items()}
+
+
+def _mapped(x: Tensor, parameters: Sequence[Tensor]) -> Tensor:
+    linear, bias, hidden, hidden_bias, out = parameters
+    return functional.normalize(x @ linear + bias + functional.gelu(x @ hidden + hidden_bias) @ out)
+
+
+def _loss(ours: Tensor, theirs: Tensor) -> Tensor:
+    """One minus the cosine of each text; and how far the cosines among the texts are from those among MiniLM's."""
+    among = functional.log_softmax(SHARPNESS * ours @ theirs.T, 1), functional.softmax(SHARPNESS * theirs @ theirs.T, 1)
+    return (1 - (ours * theirs).sum(1)).mean() + RELATIVE * functional.kl_div(*among, reduction="batchmean")
