@@ -5,8 +5,8 @@
 
 The pictures are Debian's ``tuxpaint-stamps-default``: photographs and drawings, each with its name in up to 59
 languages (GPL-2; nothing of it is in the project, and nothing was fitted on it). Each name is a question by itself, and
-the answer is the picture that has it; pictures of the alphabet and of numbers are left out, since their names are single
-letters. In percent, how often the picture is among the first ten, by the picture alone, 95 % intervals from 2,000
+the picture that has it is the answer. Pictures of the alphabet and of numbers are left out: their names are letters.
+In percent, how often the picture is among the first ten, by the picture alone, with 95 % intervals from 2,000
 resamplings of the pictures; and that as a share of the figure for English on the same pictures.
 """
 
@@ -33,9 +33,8 @@ def main() -> None:
     given = parser.parse_args()
     pictures, names = stamps(given.stamps)
     text = load_text_backbone()
-    print(
-        f"{len(pictures)} pictures\n\n| language | known | names | {' | '.join(given.models)} |\n|---|---|---|{'---|' * len(given.models)}"
-    )
+    print(f"{len(pictures)} pictures\n\n| language | known | names | {' | '.join(given.models)} |")
+    print(f"|---|---|---|{'---|' * len(given.models)}")
     hits = {}
     for model in given.models:
         encoder = load_encoder(model)
