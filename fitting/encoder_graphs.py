@@ -24,11 +24,13 @@ OURS = "com.microsoft"  # operators that onnxruntime has beside those of ONNX
 class Graph:
     """Nodes one after the other; a tensor of the weights' file is named as in that file."""
 
-    def __init__(self, weights: Path) -> None:
-        with weights.open("rb") as file:
-            self._start = int.from_bytes(file.read(8), "little") + 8
-            self._tensors = json.loads(file.read(self._start - 8))
-        self._file = weights.name
+    def __init__(self, *weights: Path) -> None:
+        self._tensors: dict[str, dict[str, Any]] = {}
+        for path in weights:
+            with path.open("rb") as file:
+                start = int.from_bytes(file.read(8), "little") + 8
+                for name, about in json.loads(file.read(start - 8)).items():
+                    self._tensors[name] = about | {"file": path.name, "start": start}
         self._nodes: list[onnx.NodeProto] = []
         self._initial: dict[str, onnx.TensorProto] = {}
 
@@ -68,7 +70,7 @@ class Graph:
         start, end = about["data_offsets"]
         tensor = onnx.TensorProto(name=name, data_type=KINDS[about["dtype"]], dims=about["shape"])
         tensor.data_location = TensorProto.EXTERNAL
-        for key, value in (("location", self._file), ("offset", self._start + start), ("length", end - start)):
+        for key, value in (("location", about["file"]), ("offset", about["start"] + start), ("length", end - start)):
             tensor.external_data.add(key=key, value=str(value))
         return tensor
 

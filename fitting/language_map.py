@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -35,7 +36,7 @@ DOCUMENTS = ("textbook/documents", "build/documents", "cited_text/documents")
 CAPTIONS = ("open", "openstax")
 TEXTS, CAPTIONED = 200_000, 120_000
 """Texts of all kinds, and captions that are made up."""
-HIDDEN = 2048
+HIDDEN, LARGEST = 2048, 127
 STEPS, BATCH, RATE, DECAY, DROPPED = 5000, 512, 1e-3, 0.02, 0.1
 SHARES = {"captions": 0.35, "names": 0.25}
 """Of a batch; the rest are texts of all kinds."""
@@ -82,15 +83,14 @@ def names_of(work: Path) -> tuple[list[str], list[str]]:
     return [name for name, _ in pairs], [name for _, name in pairs]
 
 
-def learn_map(data: Path, work: Path, features: Callable[[Sequence[str]], Array]) -> dict[str, Array]:
+def learn_map(data: Path, work: Path, features: Callable[[Sequence[str]], Array]) -> dict[str, NDArray[Any]]:
     """Learn the map: a linear one, and a hidden layer beside it.
 
     Args:
         features: (n, d) features of texts.
 
     Returns:
-        Matrices (inputs, outputs) and biases by the names in the encoder's weights; its inputs are ``features`` as they
-        are.
+        Matrices in 8 bits, see ``rounded``, and biases, by their names in the graph.
     """
     torch.manual_seed(0)
     others, english = names_of(work)
@@ -123,12 +123,22 @@ def learn_map(data: Path, work: Path, features: Callable[[Sequence[str]], Array]
         schedule.step()
     linear, bias, hidden, hidden_bias, out = (parameter.detach() for parameter in parameters)
     # Features are used as they are: mean and spread go into the matrices.
-    scaled = {"map.linear": linear / spread[:, None], "map.hidden": hidden / spread[:, None], "map.out": out}
+    matrices = {"map.linear": linear / spread[:, None], "map.hidden": hidden / spread[:, None], "map.out": out}
     biases = {
         "map.linear.bias": bias - (mean / spread) @ linear,
         "map.hidden.bias": hidden_bias - (mean / spread) @ hidden,
     }
-    return {name: tensor.numpy() for name, tensor in (scaled | biases).items()}
+    whole = rounded({name: matrix.numpy() for name, matrix in matrices.items()})
+    return whole | {name: tensor.numpy() for name, tensor in biases.items()}
+
+
+def rounded(matrices: Mapping[str, NDArray[np.float32]]) -> dict[str, NDArray[Any]]:
+    """Matrices (inputs, outputs) as whole numbers of 8 bits, with a step for each output."""
+    made: dict[str, NDArray[Any]] = {}
+    for name, matrix in matrices.items():
+        step = (np.abs(matrix).max(0) / LARGEST).astype(np.float32)
+        made |= {f"{name}.weight": np.rint(matrix / step).astype(np.int8), f"{name}.weight.step": step}
+    return made
 
 
 def _mapped(x: Tensor, parameters: Sequence[Tensor]) -> Tensor:

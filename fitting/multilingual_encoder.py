@@ -21,12 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
-from fitting.encoder_graphs import FLOAT, Graph
+from fitting.encoder_graphs import FLOAT, OURS, Graph
+from fitting.language_map import learn_map, rounded
 from iconotext.errors import FeatureError
-from iconotext.features.use import DIM, FOLDER, encode, load_tokenizer
+from iconotext.features.minilm import DIM
+from iconotext.features.use import FOLDER, SUMMED, WIDTH, features, load_graph, load_tokenizer
 
 Array = NDArray[Any]
-CHUNKS, LARGEST = 17, 127
+CHUNKS = 17
 GRAMS = ((2, 0), (3, 1), (5, 2))
 """(tokens that a convolution sees, how many of them stand before)."""
 
@@ -52,8 +54,12 @@ def make(data: Path, work: Path) -> dict[str, Any]:
     write_tokenizer(resources / "sp.model", FOLDER / "tokenizer.json")
     with np.load(resources / "weights.npz", allow_pickle=False) as stored:
         original = dict(stored)
-    save_file(weights_of(original, load_tokenizer().get_vocab_size()), FOLDER / "weights.safetensors")
-    write_graph(FOLDER / "weights.safetensors", FOLDER / "network.onnx")
+    weights, mapping, graph = (FOLDER / name for name in ("weights.safetensors", "map.safetensors", "network.onnx"))
+    save_file(weights_of(original, load_tokenizer().get_vocab_size()), weights)
+    write_graph(graph, weights)
+    save_file(learn_map(data, work, features), mapping)
+    write_graph(graph, weights, mapping)
+    load_graph.cache_clear()
     return nearness(data, resources)
 
 
@@ -85,7 +91,7 @@ def write_tokenizer(model: Path, out: Path) -> None:
 
 def weights_of(original: dict[str, Array], pieces: int) -> dict[str, Array]:
     """Our tensors from those of the package."""
-    table = np.empty((CHUNKS * len(original["q1"]), DIM), np.uint8)
+    table = np.empty((CHUNKS * len(original["q1"]), WIDTH), np.uint8)
     for chunk in range(CHUNKS):
         table[chunk::CHUNKS] = original[f"q{chunk + 1}"]
     table = table[:pieces]
@@ -116,15 +122,15 @@ def weights_of(original: dict[str, Array], pieces: int) -> dict[str, Array]:
             matrices[f"grams.{n}.{layer}"] = original[f"w{layer}_{n}"]
             made[f"grams.{n}.{layer}.bias"] = original[f"b{layer}_{n}"]
     made |= {"norm.weight": original["ln_g"], "norm.bias": original["ln_b"], "pool.bias": original["cnn_b"]}
-    for name, matrix in matrices.items():
-        step = (np.abs(matrix).max(0) / LARGEST).astype(np.float32)
-        made |= {f"{name}.weight": np.rint(matrix / step).astype(np.int8), f"{name}.weight.step": step}
-    return {name: np.ascontiguousarray(tensor) for name, tensor in made.items()}
+    return {name: np.ascontiguousarray(tensor) for name, tensor in (made | rounded(matrices)).items()}
 
 
-def write_graph(weights: Path, out: Path) -> None:
-    """Write the graph from (n, t, dim) embeddings of the tokens of n texts, all of t tokens, to (n, dim) vectors."""
-    graph = Graph(weights)
+def write_graph(out: Path, weights: Path, mapping: Path | None = None) -> None:
+    """Write the graph from (n, t, 512) embeddings of the tokens of n texts, all of t tokens, to their features.
+
+    With a map it also gives (n, 384) vectors, which are the first output.
+    """
+    graph = Graph(weights) if mapping is None else Graph(weights, mapping)
 
     def product(x: str, name: str) -> str:
         whole = graph.add("Cast", f"{name}.weight", to=FLOAT)
@@ -154,11 +160,20 @@ def write_graph(weights: Path, out: Path) -> None:
     length = graph.add("Slice", graph.add("Shape", "embeddings"), *(graph.constant([n], np.int64) for n in (1, 2, 0)))
     root = graph.add("Sqrt", graph.add("Cast", length, to=FLOAT))  # the sum over tokens is divided by it
     pooled = graph.add("Mul", graph.add("Add", product(mean, "pool"), "pool.bias"), root)
+    summed = graph.add("Mul", mean, root)
     first = graph.add("Relu", product(pooled, "first"))
     second = graph.add("Relu", graph.add("Add", product(pooled, "second.skip"), product(first, "second")))
     third = graph.add("Relu", product(second, "third"))
-    graph.add("Tanh", graph.add("Add", product(second, "last.skip"), product(third, "last")), out="vectors")
-    graph.write(out, {"embeddings": (FLOAT, ["n", "t", DIM])}, {"vectors": ["n", DIM]})
+    last = graph.add("Tanh", graph.add("Add", product(second, "last.skip"), product(third, "last")))
+    last = graph.add("LpNormalization", last, axis=-1, p=2)
+    graph.add("Concat", summed, last, axis=1, out="features")
+    outputs: dict[str, list[Any]] = {"features": ["n", SUMMED + WIDTH]}
+    if mapping is not None:
+        inner = graph.add("Gelu", graph.add("Add", product("features", "map.hidden"), "map.hidden.bias"), domain=OURS)
+        straight = graph.add("Add", product("features", "map.linear"), "map.linear.bias")
+        graph.add("Add", straight, product(inner, "map.out"), out="vectors")
+        outputs = {"vectors": ["n", DIM]} | outputs
+    graph.write(out, {"embeddings": (FLOAT, ["n", "t", WIDTH])}, outputs)
 
 
 def nearness(data: Path, resources: Path) -> dict[str, Any]:
@@ -180,7 +195,7 @@ def nearness(data: Path, resources: Path) -> dict[str, Any]:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         sentences = sorted({sentence for row in rows for sentence in row["sentences"] if len(sentence) > 20})
         texts = random.Random(0).sample(sentences, min(1000, len(sentences)))
-        ours, theirs = encode(texts), original.encode(texts)
+        ours, theirs = features(texts)[:, SUMMED:], original.encode(texts)
         cosines = (ours * theirs).sum(1)
         nearest = [np.argmax(each @ each.T - 2 * np.eye(len(each)), 1) for each in (ours, theirs)]
         same = float((nearest[0] == nearest[1]).mean())

@@ -70,7 +70,10 @@ class EncodedText:
         text = encoder.text_backbone
         if is_foreign(self.document, text):
             return Reading(no_meaning)
-        return Reading(self.encode or partial(encode_texts, text, language=self.document.language), self.vectors if encoder.reader is text else None)
+        return Reading(
+            self.encode or partial(encode_texts, text, language=self.document.language),
+            self.vectors if encoder.reader is text else None,
+        )
 
     def note(self, encoder: Encoder, evidence: Collection[Evidence]) -> str | None:
         """Return the message for the user if the model does not know the document's language; None if it does."""

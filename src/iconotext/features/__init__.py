@@ -68,19 +68,21 @@ def load_text_backbone(name: str = "minilm") -> TextBackbone:
     """Load a text encoder.
 
     Args:
-        name: ``minilm``, which is in the package; else a sentence-transformers model, or the text side of a dual
-            encoder (CLIP, SigLIP): a folder, or a name on the Hugging Face hub, see ``find_model``. Here and below, a
-            model that has ONNX graphs alone, or whose name ends with their precision, is read from them.
+        name: ``minilm``, which is in the package: English, with an encoder of other languages beside it. Else a
+            sentence-transformers model, or the text side of a dual encoder (CLIP, SigLIP): a folder, or a name on the
+            Hugging Face hub, see ``find_model``. Here and below, a model that has ONNX graphs alone, or whose name ends
+            with their precision, is read from them.
 
     Raises:
         FeatureError: There is no such model, or it cannot be loaded.
     """
     folder = find_model(name, TEXT_BACKBONES)
     if folder is None:
-        from iconotext.features.minilm import MiniLM
+        from iconotext.features.minilm import ENGLISH, MiniLM
+        from iconotext.features.use import load_use
 
         minilm = MiniLM()
-        return TextBackbone(minilm.name, minilm.dim, minilm.encode, frozenset(("en",)), minilm.with_layers)
+        return TextBackbone(minilm.name, minilm.dim, minilm.encode, ENGLISH, minilm.with_layers, load_use())
     if reads_graphs(folder, name_and_precision(name)[1]):
         from iconotext.features.graph_models import load_text_graph
 

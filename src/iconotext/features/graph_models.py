@@ -193,7 +193,9 @@ def _text_backbone(
 
     dim = len(model.checked(vector(tokens(["a"])[0])))
     name = "/".join([model.revised, *(part.strip(": ") for part in processing if part)])
-    return TextBackbone(name, dim, encode, frozenset((model.entry.language,)) if model.entry and model.entry.language else None)
+    return TextBackbone(
+        name, dim, encode, frozenset((model.entry.language,)) if model.entry and model.entry.language else None
+    )
 
 
 def _image_side(model: GraphModel) -> ImageBackbone:

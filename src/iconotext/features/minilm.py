@@ -28,6 +28,9 @@ NAME = "minilm-6dbf529c"
 CLASS_VECTORS = FOLDER / "imagenet_classes.npy"
 """File with (1000, dim) vectors of the names in ``imagenet_classes``, computed with these weights."""
 
+ENGLISH = frozenset(("en",))
+"""The language on which it was trained."""
+
 DIM, LAYERS, HEADS, EPSILON = 384, 6, 12, 1e-12
 LONGEST = 256
 """Maximum number of tokens of a text that are used."""

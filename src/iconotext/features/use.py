@@ -1,6 +1,8 @@
-"""The text encoder of sixteen languages in the package: Google's universal sentence encoder, multilingual v3.
+"""The text backbone in the package for other languages than English, whose vectors lie in the space of MiniLM.
 
-``encode`` makes vectors of texts. The table of pieces stays packed in memory, and rows are unpacked for each batch.
+It is Google's universal sentence encoder, multilingual v3 (Yang et al., Multilingual universal sentence encoder for
+semantic retrieval, ACL 2020), and a map from its features to the vectors that MiniLM makes of English. Begin with
+``load_use``. The table of pieces stays packed in memory, and rows are unpacked for each batch.
 """
 
 from __future__ import annotations
@@ -13,8 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from iconotext.features.backbone import TextBackbone
+from iconotext.features.minilm import DIM
 from iconotext.features.model_folder import shipped_folder
 from iconotext.features.runtime import WEIGHTS, Graph, open_graph
+from iconotext.similarity.vectors import unit_rows
 from iconotext.system.threads import on_cores
 
 if TYPE_CHECKING:
@@ -25,12 +30,17 @@ if TYPE_CHECKING:
 
 FOLDER = shipped_folder("use")
 NAME = "use-7fb7bb2c"
-"""Name of the encoder with a digest of the weights."""
+"""Name of the backbone with a digest of weights and map: equal names mean equal features."""
 
-LANGUAGES = ("ar", "de", "en", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "ru", "th", "tr", "zh")
+LANGUAGES = frozenset(("ar", "de", "en", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "ru", "th", "tr", "zh"))
 """Languages that it was trained on, Chinese in both scripts, so they count as sixteen."""
 
-DIM = 512
+WIDTH = 512
+"""Length of the embedding of a piece, and of a vector before the map."""
+
+SUMMED = 1280
+"""Length of the sums over a text's pieces, which are the other features that are mapped."""
+
 LONGEST = 256
 """Maximum number of tokens of a text that are used, with the two at its ends."""
 
@@ -38,13 +48,26 @@ TOKENS = 512
 """Tokens in a batch: their features fit a core's cache."""
 
 
+def load_use() -> TextBackbone:
+    """Load the backbone; its weights are loaded when the first text has to be encoded."""
+    return TextBackbone(NAME, DIM, encode, LANGUAGES)
+
+
 def encode(texts: Sequence[str]) -> FloatMatrix:
     """Compute (n, dim) float32 unit vectors; longer texts are cut after ``LONGEST`` tokens.
 
     The vector of a text does not depend on other texts in its batch, which are as long, nor on the number of threads.
-    The weights are loaded when the first text has to be encoded.
     """
-    vectors = np.zeros((len(texts), DIM), np.float32)
+    return unit_rows(_computed(texts, "vectors", DIM))
+
+
+def features(texts: Sequence[str]) -> FloatMatrix:
+    """Compute the (n, ``SUMMED + WIDTH``) float32 features that are mapped to vectors."""
+    return _computed(texts, "features", SUMMED + WIDTH)
+
+
+def _computed(texts: Sequence[str], output: str, dim: int) -> FloatMatrix:
+    vectors = np.zeros((len(texts), dim), np.float32)
     if not texts:
         return vectors
     graph, embeddings = load_graph(), load_table()
@@ -55,10 +78,10 @@ def encode(texts: Sequence[str]) -> FloatMatrix:
     def work(rows: list[int]) -> None:
         # Two at least: with one row, onnxruntime multiplies in another order.
         ids = np.array([tokens[row] for row in (rows if len(rows) > 1 else rows * 2)])
-        vectors[rows] = graph(embeddings=embeddings(ids))[: len(rows)]
+        vectors[rows] = graph.run([output], {"embeddings": embeddings(ids)})[0][: len(rows)]
 
     deque(on_cores(work, batches([len(ids) for ids in tokens])), maxlen=0)  # ``work`` fills the array
-    return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-6), np.float32)
+    return vectors
 
 
 def batches(lengths: Sequence[int]) -> list[list[int]]:
@@ -73,7 +96,7 @@ def batches(lengths: Sequence[int]) -> list[list[int]]:
 
 @cache
 def load_graph() -> Graph:
-    """Open the network, from (n, t, dim) embeddings of tokens to (n, dim) vectors of any length."""
+    """Open the network, from (n, t, 512) embeddings of tokens to (n, dim) vectors of any length, and features."""
     return open_graph(FOLDER / "network.onnx")
 
 
@@ -89,7 +112,7 @@ def load_tokenizer() -> Tokenizer:
 
 @cache
 def load_table() -> Callable[[NDArray[Any]], NDArray[np.float32]]:
-    """Load the table of pieces: a function from tokens of any shape to their embeddings, with ``DIM`` as last side.
+    """Load the table of pieces: a function from tokens of any shape to their embeddings, with ``WIDTH`` as last side.
 
     A piece has whole numbers of 6 bits, counted from its lowest, ``low``. ``table`` has the lower 4 bits in the piece's
     ``row``, the first half of the numbers in the lower half of each byte; ``more`` has the upper 2 bits of the last
