@@ -136,7 +136,7 @@ def rounded(matrices: Mapping[str, NDArray[np.float32]]) -> dict[str, NDArray[An
     """Matrices (inputs, outputs) as whole numbers of 8 bits, with a step for each output."""
     made: dict[str, NDArray[Any]] = {}
     for name, matrix in matrices.items():
-        step = (np.abs(matrix).max(0) / LARGEST).astype(np.float32)
+        step = np.maximum(np.abs(matrix).max(0) / LARGEST, 1e-12).astype(np.float32)
         made |= {f"{name}.weight": np.rint(matrix / step).astype(np.int8), f"{name}.weight.step": step}
     return made
 
