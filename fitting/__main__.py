@@ -61,7 +61,10 @@ STEPS = (
     Step(
         "multilingual-encoder",
         "fitting.multilingual_encoder:make",
-        tuple(f"models/use/{file}" for file in ("tokenizer.json", "weights.safetensors", "network.onnx")),
+        tuple(
+            f"models/use/{file}"
+            for file in ("tokenizer.json", "weights.safetensors", "map.safetensors", "network.onnx")
+        ),
     ),
     Step("class-names", "fitting.encoders:write_class_vectors", ("models/minilm/imagenet_classes.npy",)),
     Step("words", "fitting.evidence:count_words", ("evidence/word_counts.txt",)),

@@ -1,4 +1,4 @@
-"""Learns the map from the features of the encoder of other languages to the vectors of MiniLM, the encoder of English.
+"""Learns the map from the vectors of the encoder of other languages to the vectors of MiniLM, the encoder of English.
 
 ``learn_map`` is a part of ``python -m fitting multilingual-encoder``. It needs two packages of facts beside the data
 folder, unpacked in the folder for work:
@@ -9,7 +9,9 @@ folder, unpacked in the folder for work:
 The map learns what MiniLM makes of English texts: sentences and captions of the data folder whose licences allow it
 (Flickr8k and ``cited`` are left out: figures are measured on them), words and examples of WordNet, and
 captions of photographs that nobody took (``made_up_captions``). So that it holds in other languages, it learns what
-MiniLM makes of the English names of signs ("grinning face") from their other names: Unicode's CLDR.
+MiniLM makes of the English names of signs ("grinning face") from their other names: Unicode's CLDR. And since a
+translation lies beside its original, it sees English texts with the difference between two names of a sign added, so
+that it does not learn what no translation keeps.
 """
 
 from __future__ import annotations
@@ -30,16 +32,16 @@ from fitting.made_up_captions import made_up_captions
 from iconotext.features import FeatureCache, cached_text, load_text_backbone
 from iconotext.features.use import LANGUAGES
 
-Array = NDArray[np.float32]
-
-DOCUMENTS = ("textbook/documents", "build/documents", "cited_text/documents")
+DOCUMENTS = ("textbook/documents", "build/documents", "cited_text/openstax")
 CAPTIONS = ("open", "openstax")
 TEXTS, CAPTIONED = 200_000, 120_000
 """Texts of all kinds, and captions that are made up."""
-HIDDEN, LARGEST = 2048, 127
-STEPS, BATCH, RATE, DECAY, DROPPED = 5000, 512, 1e-3, 0.02, 0.1
-SHARES = {"captions": 0.35, "names": 0.25}
+HIDDEN, LARGEST = 1536, 127
+STEPS, BATCH, RATE, DECAY = 4000, 512, 1e-3, 0.02
+SHARES = {"captions": 0.35, "names": 0.2}
 """Of a batch; the rest are texts of all kinds."""
+SHIFT = 0.7
+"""Largest share of the difference between two names that is added to an English text."""
 SHARPNESS, RELATIVE = 20.0, 0.1
 """How sharply the texts of a batch are told apart, and how much it counts beside each text's own cosine."""
 
@@ -83,11 +85,13 @@ def names_of(work: Path) -> tuple[list[str], list[str]]:
     return [name for name, _ in pairs], [name for _, name in pairs]
 
 
-def learn_map(data: Path, work: Path, features: Callable[[Sequence[str]], Array]) -> dict[str, NDArray[Any]]:
+def learn_map(
+    data: Path, work: Path, encode: Callable[[Sequence[str]], NDArray[np.float32]]
+) -> dict[str, NDArray[Any]]:
     """Learn the map: a linear one, and a hidden layer beside it.
 
     Args:
-        features: (n, d) features of texts.
+        encode: Texts to (n, d) unit vectors before the map.
 
     Returns:
         Matrices in 8 bits, see ``rounded``, and biases, by their names in the graph.
@@ -96,16 +100,15 @@ def learn_map(data: Path, work: Path, features: Callable[[Sequence[str]], Array]
     others, english = names_of(work)
     sets = {"texts": texts_of(data, work), "captions": list(made_up_captions(CAPTIONED)), "names": others}
     target = cached_text(load_text_backbone(), FeatureCache()).encode
-    given, wanted = {}, {}
-    for name, texts in sets.items():
-        given[name] = torch.from_numpy(features(texts).astype(np.float16))
-        wanted[name] = torch.from_numpy(target(english if name == "names" else texts).astype(np.float16))
-    mean, spread = given["texts"].float().mean(0), given["texts"].float().std(0).clamp_min(1e-4)
-    width, dim = given["texts"].shape[1], wanted["texts"].shape[1]
-    x = (given["texts"][: TEXTS // 2].float() - mean) / spread
-    y = wanted["texts"][: TEXTS // 2].float()
+    given = {name: torch.from_numpy(encode(texts)) for name, texts in sets.items()}
+    wanted = {name: torch.from_numpy(target(english if name == "names" else texts)) for name, texts in sets.items()}
+    mean, spread = given["texts"].mean(0), given["texts"].std(0)
+    given = {name: (rows - mean) / spread for name, rows in given.items()}
+    shifts = given["names"] - (torch.from_numpy(encode(english)) - mean) / spread
+    x, y = given["texts"], wanted["texts"]
+    width, dim = x.shape[1], y.shape[1]
     linear = torch.linalg.solve(x.T @ x + 0.003 * len(x) * torch.eye(width), x.T @ (y - y.mean(0)))
-    hidden = torch.nn.init.kaiming_uniform_(torch.empty(HIDDEN, width), a=5**0.5).T.contiguous()
+    hidden = torch.empty(width, HIDDEN).uniform_(-(width**-0.5), width**-0.5)
     parameters = [linear, y.mean(0), hidden, torch.zeros(HIDDEN), torch.zeros(HIDDEN, dim)]
     for parameter in parameters:
         parameter.requires_grad_()
@@ -114,15 +117,18 @@ def learn_map(data: Path, work: Path, features: Callable[[Sequence[str]], Array]
     sizes = {name: int(BATCH * SHARES.get(name, 1 - sum(SHARES.values()))) for name in sets}
     for _ in range(STEPS):
         rows = {name: torch.randint(len(given[name]), (size,)) for name, size in sizes.items()}
-        x = (torch.cat([given[name][each] for name, each in rows.items()]).float() - mean) / spread
-        y = torch.cat([wanted[name][each] for name, each in rows.items()]).float()
-        loss = _loss(_mapped(functional.dropout(x, DROPPED), parameters), y)
+        x = torch.cat([given[name][each] for name, each in rows.items()])
+        y = torch.cat([wanted[name][each] for name, each in rows.items()])
+        in_english = len(x) - sizes["names"]  # the first ones
+        moved = shifts[torch.randint(len(shifts), (in_english,))]
+        x[:in_english] += SHIFT * torch.rand(in_english, 1) * moved
+        loss = _loss(_mapped(x, parameters), y)
         optimizer.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
         schedule.step()
     linear, bias, hidden, hidden_bias, out = (parameter.detach() for parameter in parameters)
-    # Features are used as they are: mean and spread go into the matrices.
+    # The encoder's vectors are mapped as they are: mean and spread go into the matrices.
     matrices = {"map.linear": linear / spread[:, None], "map.hidden": hidden / spread[:, None], "map.out": out}
     biases = {
         "map.linear.bias": bias - (mean / spread) @ linear,
@@ -137,7 +143,9 @@ def rounded(matrices: Mapping[str, NDArray[np.float32]]) -> dict[str, NDArray[An
     made: dict[str, NDArray[Any]] = {}
     for name, matrix in matrices.items():
         step = np.maximum(np.abs(matrix).max(0) / LARGEST, 1e-12).astype(np.float32)
-        made |= {f"{name}.weight": np.rint(matrix / step).astype(np.int8), f"{name}.weight.step": step}
+        whole = np.rint(matrix / step).astype(np.int8)
+        # safetensors writes the bytes as they lie, and a matrix that was solved for lies by columns.
+        made |= {f"{name}.weight": np.ascontiguousarray(whole), f"{name}.weight.step": step}
     return made
 
 

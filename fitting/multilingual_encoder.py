@@ -25,7 +25,7 @@ from fitting.encoder_graphs import FLOAT, OURS, Graph
 from fitting.language_map import learn_map, rounded
 from iconotext.errors import FeatureError
 from iconotext.features.minilm import DIM
-from iconotext.features.use import FOLDER, SUMMED, WIDTH, features, load_graph, load_tokenizer
+from iconotext.features.use import FOLDER, WIDTH, load_graph, load_tokenizer, unmapped
 
 Array = NDArray[Any]
 CHUNKS = 17
@@ -57,7 +57,7 @@ def make(data: Path, work: Path) -> dict[str, Any]:
     weights, mapping, graph = (FOLDER / name for name in ("weights.safetensors", "map.safetensors", "network.onnx"))
     save_file(weights_of(original, load_tokenizer().get_vocab_size()), weights)
     write_graph(graph, weights)
-    save_file(learn_map(data, work, features), mapping)
+    save_file(learn_map(data, work, unmapped), mapping)
     write_graph(graph, weights, mapping)
     load_graph.cache_clear()
     return nearness(data, resources)
@@ -100,7 +100,7 @@ def weights_of(original: dict[str, Array], pieces: int) -> dict[str, Array]:
     wide = above.max(1) > 15
     halves = (above & 15).reshape(pieces, 2, -1)
     lower = (above & 15).astype(np.int64)
-    spread = DIM * (lower**2).sum(1) - lower.sum(1) ** 2
+    spread = WIDTH * (lower**2).sum(1) - lower.sum(1) ** 2
     # Rows of a like spread side by side are 2 MB less in a compressed wheel.
     order = np.lexsort((spread, wide))
     quarters = (above[order[-wide.sum() :]] >> 4).reshape(wide.sum(), 4, -1)
@@ -126,9 +126,9 @@ def weights_of(original: dict[str, Array], pieces: int) -> dict[str, Array]:
 
 
 def write_graph(out: Path, weights: Path, mapping: Path | None = None) -> None:
-    """Write the graph from (n, t, 512) embeddings of the tokens of n texts, all of t tokens, to their features.
+    """Write the graph from (n, t, 512) embeddings of the tokens of n texts, all of t tokens, to (n, 512) unit vectors.
 
-    With a map it also gives (n, 384) vectors, which are the first output.
+    With a map it also gives (n, 384) vectors, of any length.
     """
     graph = Graph(weights) if mapping is None else Graph(weights, mapping)
 
@@ -160,19 +160,17 @@ def write_graph(out: Path, weights: Path, mapping: Path | None = None) -> None:
     length = graph.add("Slice", graph.add("Shape", "embeddings"), *(graph.constant([n], np.int64) for n in (1, 2, 0)))
     root = graph.add("Sqrt", graph.add("Cast", length, to=FLOAT))  # the sum over tokens is divided by it
     pooled = graph.add("Mul", graph.add("Add", product(mean, "pool"), "pool.bias"), root)
-    summed = graph.add("Mul", mean, root)
     first = graph.add("Relu", product(pooled, "first"))
     second = graph.add("Relu", graph.add("Add", product(pooled, "second.skip"), product(first, "second")))
     third = graph.add("Relu", product(second, "third"))
     last = graph.add("Tanh", graph.add("Add", product(second, "last.skip"), product(third, "last")))
-    last = graph.add("LpNormalization", last, axis=-1, p=2)
-    graph.add("Concat", summed, last, axis=1, out="features")
-    outputs: dict[str, list[Any]] = {"features": ["n", SUMMED + WIDTH]}
+    graph.add("LpNormalization", last, axis=-1, p=2, out="unmapped")
+    outputs: dict[str, list[Any]] = {"unmapped": ["n", WIDTH]}
     if mapping is not None:
-        inner = graph.add("Gelu", graph.add("Add", product("features", "map.hidden"), "map.hidden.bias"), domain=OURS)
-        straight = graph.add("Add", product("features", "map.linear"), "map.linear.bias")
+        inner = graph.add("Gelu", graph.add("Add", product("unmapped", "map.hidden"), "map.hidden.bias"), domain=OURS)
+        straight = graph.add("Add", product("unmapped", "map.linear"), "map.linear.bias")
         graph.add("Add", straight, product(inner, "map.out"), out="vectors")
-        outputs = {"vectors": ["n", DIM]} | outputs
+        outputs["vectors"] = ["n", DIM]
     graph.write(out, {"embeddings": (FLOAT, ["n", "t", WIDTH])}, outputs)
 
 
@@ -195,7 +193,7 @@ def nearness(data: Path, resources: Path) -> dict[str, Any]:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         sentences = sorted({sentence for row in rows for sentence in row["sentences"] if len(sentence) > 20})
         texts = random.Random(0).sample(sentences, min(1000, len(sentences)))
-        ours, theirs = features(texts)[:, SUMMED:], original.encode(texts)
+        ours, theirs = unmapped(texts), original.encode(texts)
         cosines = (ours * theirs).sum(1)
         nearest = [np.argmax(each @ each.T - 2 * np.eye(len(each)), 1) for each in (ours, theirs)]
         same = float((nearest[0] == nearest[1]).mean())

@@ -161,3 +161,15 @@ def test_what_cannot_be_written_is_said(tmp_path, picture):
         write_corpus([one], tmp_path / "c.jsonl")
     write_corpus([one], tmp_path / "c.jsonl", force=True)
     assert json.loads((tmp_path / "c.jsonl").read_text()) == {"id": "a", "sentences": ["A."], "images": []}
+
+
+def test_a_row_without_a_language_is_in_that_of_its_text(tmp_path):
+    texts = {
+        "en": "The board lies on the table. Then the battery is taken out of it.",
+        "de": "Das Brett liegt auf dem Tisch. Danach wird der Akku herausgenommen, damit nichts passieren kann.",
+        "ko": "보드는 책상 위에 놓여 있습니다. 그다음 배터리를 꺼냅니다.",
+    }
+    rows = [{"id": code, "sentences": [text], "images": []} for code, text in texts.items()]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    assert [document.language for document in read_corpus(path)] == list(texts)

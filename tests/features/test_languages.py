@@ -30,7 +30,9 @@ OTHERS = {
 
 def test_english_is_told_from_other_languages_without_a_document():
     assert [english_share(text, None) for text in ENGLISH] == [1.0] * len(ENGLISH)
-    assert {text: english_share(text, None) for texts in OTHERS.values() for text in texts if english_share(text, None)} == {}
+    assert {
+        text: english_share(text, None) for texts in OTHERS.values() for text in texts if english_share(text, None)
+    } == {}
 
 
 @pytest.mark.parametrize("language", OTHERS)
@@ -103,7 +105,9 @@ def test_the_cache_keeps_both_apart(both, tmp_path):
 
 def test_a_batch_is_encoded_once_by_both(both):
     backbone, read, also_read = both
-    once = encoded_once(backbone, [(ENGLISH[0], "en"), (OTHERS["de"][0], "de"), (OTHERS["de"][0], "en"), (ENGLISH[0], "en")])
+    once = encoded_once(
+        backbone, [(ENGLISH[0], "en"), (OTHERS["de"][0], "de"), (OTHERS["de"][0], "en"), (ENGLISH[0], "en")]
+    )
     assert (read, also_read) == ([ENGLISH[0], OTHERS["de"][0]], [OTHERS["de"][0]])
     np.testing.assert_array_equal(encode_texts(once, [OTHERS["de"][0]], "de"), [[0, 1]])
     np.testing.assert_array_equal(encode_texts(once, [OTHERS["de"][0]], "en"), [[1, 0]])

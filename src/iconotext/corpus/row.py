@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, Protocol
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, ValidationError
 
 from iconotext.errors import CorpusError
+from iconotext.read.sentences import detect_language
 from iconotext.system.strict_json import dump_json
 from iconotext.types import Document, Image, Kind, Sentence
 
@@ -36,8 +37,8 @@ class Row(BaseModel):
         captions: Per image, text or None.
         alts: Per image, text or None.
         relations: Coherence relations of a text-image pair.
-        meta: Any other data. ``title``, ``language`` and ``sentence_kind`` (per sentence, a key of ``SENTENCE_KINDS``)
-            are used.
+        meta: Any other data. ``title``, ``language`` (by default that of the text) and ``sentence_kind`` (per sentence,
+            a key of ``SENTENCE_KINDS``) are used.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -239,7 +240,7 @@ def document_of(row: Row, image_files: FindsImages, files: Sequence[bytes | None
         sentences=tuple(_sentences(row)),
         images=tuple(_images(row, image_files, files)),
         title=meta.get("title"),
-        language=meta.get("language") or "en",
+        language=meta.get("language") or detect_language("\n".join(row.sentences)),
         links=None if row.links is None else tuple(row.links),
         split=row.split,
         meta=meta,
@@ -324,7 +325,8 @@ def _meta(document: Document) -> dict[str, Any]:
     meta = {name: value for name, value in document.meta.items() if name != "relations"}
     if document.title is not None:
         meta["title"] = document.title
-    if document.language != "en":
+    text = "\n".join(sentence.text for sentence in document.sentences)
+    if document.language != "en" or detect_language(text) != "en":  # else it is told from the text
         meta["language"] = document.language
     kinds = [(sentence.kind, sentence.level) for sentence in document.sentences]
     kind_codes = meta.get("sentence_kind") or ["p"] * len(kinds)

@@ -15,7 +15,6 @@ from iconotext.evidence.cells import Columns
 from iconotext.evidence.kinds import EVIDENCE, chosen_evidence
 from iconotext.evidence.language import is_foreign, language_note, no_meaning
 from iconotext.evidence.reference import reference_evidence
-from iconotext.features.languages import encode_texts
 from iconotext.types import Document, Evidence
 
 if TYPE_CHECKING:
@@ -70,6 +69,10 @@ class EncodedText:
         text = encoder.text_backbone
         if is_foreign(self.document, text):
             return Reading(no_meaning)
+        from iconotext.features.languages import (
+            encode_texts,
+        )  # its package imports Pillow, which weighing does not need
+
         return Reading(
             self.encode or partial(encode_texts, text, language=self.document.language),
             self.vectors if encoder.reader is text else None,

@@ -47,9 +47,9 @@ def encode_texts(backbone: TextBackbone, texts: Sequence[str], language: str | N
     shares = np.array([english_share(text, language) for text in texts], np.float32)
     vectors = np.zeros((len(texts), backbone.dim), np.float32)
     for reader, weights in ((backbone, shares), (backbone.other, 1 - shares)):
-        rows = np.flatnonzero(weights)
-        if len(rows):
-            vectors[rows] += weights[rows, None] * reader.encode([texts[row] for row in rows])
+        rows = np.flatnonzero(weights).tolist()
+        if rows:
+            vectors[rows] += weights[rows, np.newaxis] * reader.encode([texts[row] for row in rows])
     in_doubt = (shares > 0) & (shares < 1)
     vectors[in_doubt] = unit_rows(vectors[in_doubt])  # others are left as they are, to the last bit
     return vectors

@@ -1,7 +1,7 @@
 """The text backbone in the package for other languages than English, whose vectors lie in the space of MiniLM.
 
 It is Google's universal sentence encoder, multilingual v3 (Yang et al., Multilingual universal sentence encoder for
-semantic retrieval, ACL 2020), and a map from its features to the vectors that MiniLM makes of English. Begin with
+semantic retrieval, ACL 2020), and a map from its vectors to those that MiniLM makes of English. Begin with
 ``load_use``. The table of pieces stays packed in memory, and rows are unpacked for each batch.
 """
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 FOLDER = shipped_folder("use")
-NAME = "use-7fb7bb2c"
+NAME = "use-78127565"
 """Name of the backbone with a digest of weights and map: equal names mean equal features."""
 
 LANGUAGES = frozenset(("ar", "de", "en", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "ru", "th", "tr", "zh"))
@@ -37,9 +37,6 @@ LANGUAGES = frozenset(("ar", "de", "en", "es", "fr", "it", "ja", "ko", "nl", "pl
 
 WIDTH = 512
 """Length of the embedding of a piece, and of a vector before the map."""
-
-SUMMED = 1280
-"""Length of the sums over a text's pieces, which are the other features that are mapped."""
 
 LONGEST = 256
 """Maximum number of tokens of a text that are used, with the two at its ends."""
@@ -61,9 +58,9 @@ def encode(texts: Sequence[str]) -> FloatMatrix:
     return unit_rows(_computed(texts, "vectors", DIM))
 
 
-def features(texts: Sequence[str]) -> FloatMatrix:
-    """Compute the (n, ``SUMMED + WIDTH``) float32 features that are mapped to vectors."""
-    return _computed(texts, "features", SUMMED + WIDTH)
+def unmapped(texts: Sequence[str]) -> FloatMatrix:
+    """Compute (n, ``WIDTH``) float32 unit vectors before the map, those of the original."""
+    return _computed(texts, "unmapped", WIDTH)
 
 
 def _computed(texts: Sequence[str], output: str, dim: int) -> FloatMatrix:
@@ -96,7 +93,7 @@ def batches(lengths: Sequence[int]) -> list[list[int]]:
 
 @cache
 def load_graph() -> Graph:
-    """Open the network, from (n, t, 512) embeddings of tokens to (n, dim) vectors of any length, and features."""
+    """Open the network, from (n, t, 512) embeddings of tokens to (n, dim) vectors of any length, and unmapped ones."""
     return open_graph(FOLDER / "network.onnx")
 
 

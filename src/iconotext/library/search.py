@@ -16,15 +16,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from iconotext.decide.choose import LANGUAGE
 from iconotext.errors import ImageError, LibraryError, SettingError
+from iconotext.features.languages import english_share
 from iconotext.library.candidates import Candidates, Filters, Match, find_candidates
 from iconotext.library.damage import TABLE
 from iconotext.library.items import Item, Near, Place, member_content
 from iconotext.library.models import library_encoder, relation_model_of
 from iconotext.library.settings import SETTINGS
 from iconotext.library.store import Library, open_library
-from iconotext.read.sentences import detect_language
 from iconotext.relations import find_relation, relation_name
 from iconotext.system.object_store import is_remote
 from iconotext.types import Document, Image, LinkedSentence, Member, TextLine
@@ -365,7 +364,7 @@ def firm_results(results: Sequence[Result]) -> int:
 
 def is_english(text: str) -> bool:
     """Return whether a query is in English, the relation model's language; a guess, since a query has few words."""
-    return detect_language(text) == LANGUAGE
+    return english_share(text, None) > 0
 
 
 def check_models(library: Library, query: Query, encoder: Encoder, relation_model: RelationModel | None = None) -> None:
