@@ -22,9 +22,9 @@ from tests.support.corpora import KEPT_TEXTS, NOT_KEPT, documents
 
 
 def plain(document):
-    """The document without what reading adds: files that are not there, and the kinds of the sentences once more."""
+    """The document without what reading adds: files that are not there, kinds of sentences and the language once more."""
     images = tuple(replace(image, file=None, problem=None) for image in document.images)
-    meta = {name: value for name, value in document.meta.items() if name != "sentence_kind"}
+    meta = {name: value for name, value in document.meta.items() if name not in ("sentence_kind", "language")}
     return replace(document, images=images, meta=meta)
 
 
