@@ -38,18 +38,18 @@ def test_pages_and_table(article, tmp_path):
 
 def test_a_language_that_the_model_does_not_know_is_told_once(tmp_path, picture):
     picture("a.png")
-    for name in ("eins", "zwei"):
-        text = f"Das {name} Brett wird zuerst zugesägt und danach geschliffen, bis alle seine Kanten wirklich glatt und ganz sauber sind. "
-        (tmp_path / f"{name}.md").write_text(f"{text}Abbildung 1 zeigt es.\n\n![Abbildung 1: Brett](a.png)\n")
+    for name in ("waħda", "tnejn"):
+        text = f"It-tavla {name} l-ewwel tinqata' u mbagħad tiġi llixxata sakemm it-truf kollha tagħha jkunu tassew lixxi u nodfa. "
+        (tmp_path / f"{name}.md").write_text(f"{text}Ara Figura 1 għal dan ix-xogħol.\n\n![Figura 1: tavla](a.png)\n")
     result = program.run("link", tmp_path, "--to", "json")
     told = [line for line in result.stderr.splitlines() if "does not know" in line]
     assert [line.partition(": pictures and captions were not")[0] for line in told] == [
-        f"iconotext: {tmp_path / 'eins.md'}: the text is in German, which the model does not know",
-        "Documents in languages that the model does not know: 2 in German",
+        f"iconotext: {tmp_path / 'tnejn.md'}: the text is in Maltese, which the model does not know",
+        "Documents in languages that the model does not know: 2 in Maltese",
     ]
-    assert "An encoder that knows German helps: the option text names one" in told[0]
+    assert "An encoder that knows Maltese helps: the option text names one" in told[0]
     for linked in json.loads(result.stdout):
-        assert linked["language"] == "de"
+        assert linked["language"] == "mt"
         assert "pictures and captions were not compared" in linked["notes"][0]
         assert linked["links"][0]["sentence"] == 1
     quiet = program.run("link", tmp_path, "--to", "json", "--quiet")

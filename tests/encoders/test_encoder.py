@@ -15,7 +15,7 @@ from iconotext.library.models import library_encoder
 from iconotext.types import Document, Image
 from tests.support.hub_models import noise
 
-TEXTS = ["A dog runs across the grass.", "Taxes rise.", ""]
+TEXTS = ["A dog runs across the grass.", "The taxes rise again.", ""]
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 from iconotext.features import FeatureCache, cached_text
 from iconotext.features.backbone import TextBackbone
 from iconotext.features.cached_backbones import encoded_once
-from iconotext.features.languages import encode_texts, english_share
+from iconotext.features.languages import encode_texts, english_share, readers_of
 
 ENGLISH = (
     "A dog runs along the beach.",
@@ -50,17 +50,17 @@ def test_english_documents_are_read_as_before_unless_the_letters_are_others():
     assert english_share("犬が走る", "en") == 0.0
 
 
-def along(axis: int, name: str, languages: set[str] | None = None) -> tuple[TextBackbone, list[str]]:
-    """A backbone whose vectors all lie along one axis, and the texts that it was asked for."""
+def along(axis: int, name: str, languages: set[str], *, cosine: float = 0.0) -> tuple[TextBackbone, list[str]]:
+    """A backbone whose vectors all lie along one axis, or near the next one; and the texts that it was asked for."""
     asked: list[str] = []
 
     def encode(texts):
         asked.extend(texts)
-        vectors = np.zeros((len(texts), 2), np.float32)
-        vectors[:, axis] = 1
+        vectors = np.zeros((len(texts), 3), np.float32)
+        vectors[:, axis], vectors[:, (axis + 1) % 3] = (1 - cosine**2) ** 0.5, cosine
         return vectors
 
-    return TextBackbone(name, 2, encode, None if languages is None else frozenset(languages)), asked
+    return TextBackbone(name, 3, encode, frozenset(languages)), asked
 
 
 @pytest.fixture
@@ -72,17 +72,40 @@ def both():
 def test_each_text_goes_to_its_encoder(both):
     backbone, read, also_read = both
     vectors = encode_texts(backbone, [ENGLISH[0], OTHERS["de"][0], OTHERS["ja"][0]])
-    np.testing.assert_array_equal(vectors, [[1, 0], [0, 1], [0, 1]])
+    np.testing.assert_array_equal(vectors, [[1, 0, 0], [0, 1, 0], [0, 1, 0]])
     assert (read, also_read) == ([ENGLISH[0]], [OTHERS["de"][0], OTHERS["ja"][0]])
-    assert encode_texts(backbone, []).shape == (0, 2)
+    assert encode_texts(backbone, []).shape == (0, 3)
     assert [backbone.knows(language) for language in ("en", "de", "ja", "fr")] == [True, True, True, False]
 
 
-def test_a_text_in_doubt_lies_between_both(both):
-    backbone, read, also_read = both
-    assert english_share("Hotel", None) == 0.5
-    np.testing.assert_allclose(encode_texts(backbone, ["Hotel"]), [[0.5**0.5, 0.5**0.5]], rtol=1e-6)
-    assert read == also_read == ["Hotel"]
+@pytest.mark.parametrize(("cosine", "share"), [(0.3, 0), (0.4, 0), (0.45, 0.25), (0.6, 1), (0.9, 1)])
+def test_a_text_in_doubt_is_read_by_all_who_may_know_it_as_far_as_they_agree(cosine, share):
+    (english, read), (others, also_read) = along(0, "english", {"en"}, cosine=cosine), along(1, "others", {"de"})
+    assert english_share("giraffe", None) == english_share("Hotel", None) == 0.5
+    vector = np.array([share * (1 - cosine**2) ** 0.5, share * cosine + 1 - share, 0])
+    found = encode_texts(replace(english, other=others), ["giraffe"])
+    np.testing.assert_allclose(found, [vector / np.linalg.norm(vector)], rtol=1e-6)
+    assert read == also_read == ["giraffe"]
+
+
+def test_the_first_encoder_that_knows_a_language_reads_it_and_the_last_one_all_that_nobody_knows():
+    (english, _), (some, _), (many, _) = along(0, "1", {"en"}), along(1, "2", {"de", "ja"}), along(2, "3", {"de", "cs"})
+    some = replace(some, other=many)
+    backbone = replace(english, other=some)
+    german, czech, japanese = OTHERS["de"][0], OTHERS["cs"][0], OTHERS["ja"][0]
+    for text, language, readers in (
+        (german, "de", [some]),
+        (czech, "cs", [many]),
+        (czech, "xx", [many]),
+        (japanese, "en", [some, many]),  # the document's language says nothing about other letters
+        (german, None, [some, many]),
+        ("giraffe", None, [backbone, some, many]),
+        (ENGLISH[0], None, [backbone]),
+    ):
+        assert readers_of(backbone, text, language) == readers, (text, language)
+    np.testing.assert_array_equal(
+        encode_texts(backbone, [czech, german, ENGLISH[0]]), [[0, 0, 1], [0, 0, 1], [1, 0, 0]]
+    )
 
 
 def test_an_encoder_alone_reads_everything():
@@ -109,8 +132,8 @@ def test_a_batch_is_encoded_once_by_both(both):
         backbone, [(ENGLISH[0], "en"), (OTHERS["de"][0], "de"), (OTHERS["de"][0], "en"), (ENGLISH[0], "en")]
     )
     assert (read, also_read) == ([ENGLISH[0], OTHERS["de"][0]], [OTHERS["de"][0]])
-    np.testing.assert_array_equal(encode_texts(once, [OTHERS["de"][0]], "de"), [[0, 1]])
-    np.testing.assert_array_equal(encode_texts(once, [OTHERS["de"][0]], "en"), [[1, 0]])
+    np.testing.assert_array_equal(encode_texts(once, [OTHERS["de"][0]], "de"), [[0, 1, 0]])
+    np.testing.assert_array_equal(encode_texts(once, [OTHERS["de"][0]], "en"), [[1, 0, 0]])
     assert len(read) == 2
     encode_texts(once, ["One more sentence of the same document."], "de")
     assert read[2:] == ["One more sentence of the same document."]

@@ -44,14 +44,16 @@ def test_a_folder_gives_what_sentence_transformers_gives(tmp_path, pooling):
 
 def test_given_as_text_it_compares_documents_of_other_languages(tmp_path):
     tiny_bert(tmp_path, "mean")
-    sentences = tuple(Sentence(f"Das Brett wird zum {n}. Mal zugesägt und danach geschliffen.") for n in range(4))
-    document = Document("guide", sentences, (Image("a.png", noise(0), caption="ein Brett"),), language="de")
+    sentences = tuple(
+        Sentence(f"It-tavla tinqata' għall-{n} darba u wara tiġi llixxata sew mill-mastrudaxxa.") for n in range(4)
+    )
+    document = Document("guide", sentences, (Image("a.png", noise(0), caption="tavla"),), language="mt")
     chosen = {"evidence": ("picture", "caption"), "k": 1, "min_confidence": 0, "cache": False}
     with_text = Linker.load(settings=LinkSettings(text=str(tmp_path / "model"), **chosen)).link(document)
     assert with_text.notes == ()
     assert set(with_text.links[0].evidence) == {"picture", "caption"}
     english = Linker.load(settings=LinkSettings(**chosen)).link(document)
-    assert "in German, which the model does not know" in english.notes[0]
+    assert "in Maltese, which the model does not know" in english.notes[0]
     assert set(english.links[0].evidence) == {"caption"}
 
 

@@ -1,6 +1,6 @@
-"""Encodes texts in several languages: English ones by an encoder of English, all others by the one beside it.
+"""Encodes texts in several languages, each by the encoders that may know it: that of English and those beside it.
 
-``encode_texts`` sends each text to the encoder that reads it best, ``english_share`` decides which one that is.
+``encode_texts`` mixes the vectors of a text by how far they agree, ``readers_of`` decides who reads it.
 """
 
 from __future__ import annotations
@@ -33,38 +33,53 @@ WHOLE = 1.25
 German captions have 1.8, Czech ones 2.4."""
 
 FEW = 4
-"""With fewer words the number of pieces says little."""
+"""With fewer words neither the number of pieces nor the runs of letters say much: "quantum chromodynamics"."""
+
+APART, ALIKE = 0.4, 0.6
+"""Cosines of two encoders' vectors of a text from which the first one counts, and counts alone.
+
+An encoder that does not know the language is nowhere near the other one: of names of signs, 98 % of the English ones
+have more than 0.63, nine tenths of those in fourteen languages less than 0.7, and the rest are words such as "pizza".
+"""
 
 
 def encode_texts(backbone: TextBackbone, texts: Sequence[str], language: str | None = None) -> FloatMatrix:
     """Compute (n, dim) vectors of texts, each by the encoder that knows its language.
+
+    Where several encoders may know it, each one counts as far as its vector agrees with that of those after it.
 
     Args:
         language: ISO 639-1 code of the language of the document from which they come; None for a text by itself.
     """
     if backbone.other is None:
         return backbone.encode(texts)
-    shares = np.array([english_share(text, language) for text in texts], np.float32)
+    read_by = [readers_of(backbone, text, language) for text in texts]
     vectors = np.zeros((len(texts), backbone.dim), np.float32)
-    for reader, weights in ((backbone, shares), (backbone.other, 1 - shares)):
-        rows = np.flatnonzero(weights).tolist()
-        if rows:
-            vectors[rows] += weights[rows, np.newaxis] * reader.encode([texts[row] for row in rows])
-    in_doubt = (shares > 0) & (shares < 1)
-    vectors[in_doubt] = unit_rows(vectors[in_doubt])  # others are left as they are, to the last bit
+    for reader in reversed(_chain(backbone)):
+        rows = [row for row, readers in enumerate(read_by) if reader in readers]
+        if not rows:
+            continue
+        found, others = reader.encode([texts[row] for row in rows]), vectors[rows]
+        shares = np.clip(((found * others).sum(1, keepdims=True) - APART) / (ALIKE - APART), 0, 1)
+        first = np.array([read_by[row][-1] is reader for row in rows])
+        # Vectors of one encoder are left as they are, to the last bit.
+        vectors[rows] = np.where(first[:, np.newaxis], found, unit_rows(shares * found + (1 - shares) * others))
     return vectors
 
 
 def readers_of(backbone: TextBackbone, text: str, language: str | None) -> list[TextBackbone]:
-    """Return the encoders that ``encode_texts`` asks for the vector of a text."""
-    if backbone.other is None:
-        return [backbone]
+    """Return the encoders that ``encode_texts`` asks for the vector of a text: several if its language is in doubt."""
+    english, *others = _chain(backbone)
     share = english_share(text, language)
-    return [reader for reader, weight in ((backbone, share), (backbone.other, 1 - share)) if weight]
+    if not others or share == 1:
+        return [english]
+    if language not in (None, "en"):
+        return [next((reader for reader in others if language in (reader.languages or [language])), others[-1])]
+    return [english, *others] if share else others
 
 
 def english_share(text: str, language: str | None) -> float:
-    """Return the weight of the English vector of a text: 1 for English, 0 for another language, 0.5 if in doubt.
+    """Return how certain it is that a text is in English: 1, or 0 for another language, or 0.5 if it is in doubt.
 
     Args:
         language: As for ``encode_texts``. A short text is in the language of its document, unless its letters are not.
@@ -83,4 +98,8 @@ def english_share(text: str, language: str | None) -> float:
     probability = english_probability(text)
     if probability >= 0.5 or (whole and probability >= 0.2):
         return 1.0
-    return 0.5 if whole or probability >= 0.1 else 0.0
+    return 0.5 if len(words) < FEW or whole or probability >= 0.1 else 0.0
+
+
+def _chain(backbone: TextBackbone) -> list[TextBackbone]:
+    return [backbone] if backbone.other is None else [backbone, *_chain(backbone.other)]
