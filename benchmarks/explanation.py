@@ -120,7 +120,7 @@ def measure(
     texts = [sentence.text for sentence in document.sentences]
     vectors, sentences = encoded.images(), encoded.sentences(texts, range(len(texts)))
     similarities += (sentences * vectors).sum(axis=1).tolist()
-    links = [Link(n, n, 0.0, 0.0, {}) for n in encoded.image_features.numbers]
+    links = [Link(n, n, 0.0, 0.0, 0.0, {}) for n in encoded.image_features.numbers]
     for window in WINDOWS:
         covered = [coverable(encoded, n, window) for n in range(len(document.images))]
         explained = explain_links(links, texts, dict(enumerate(vectors)), encoded.sentences, covered.__getitem__)

@@ -100,7 +100,7 @@ def article(pictures: int, sentences: int) -> LinkedDocument:
         near = rng.choice(np.arange(max(0, place - 6), min(sentences, place + 6)), 3, replace=False)
         shares = rng.dirichlet([2, 1, 1, 1])[:3]
         links += [
-            Link(int(i), n, float(p), float(p), {"caption": float(2 * p), "layout": float(p)})
+            Link(int(i), n, float(p), float(p), float(p), {"caption": float(2 * p), "layout": float(p)})
             for i, p in zip(near, shares, strict=True)
         ]
     document = Document("article", said, images, title="An article")

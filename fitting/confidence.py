@@ -1,4 +1,4 @@
-"""How often links at or above a confidence are right, on publishers left out of the fit.
+"""How often links at or above a confidence are right, sentence and paragraph, on publishers left out of the fit.
 
     python -m fitting confidence         prints the tables, and writes src/iconotext/decide/confidence.json
 
@@ -13,19 +13,21 @@ guides. Nothing is fitted on the languages, so they are linked by what ships. Op
 the default model learned from its captions.
 
 Figures count, not links: each figure that a sentence cites has one best link. *Kept* is the share of the figures whose
-link has at least the confidence; *sentence* the share of these whose sentence cites the figure, *paragraph* the share
-where a sentence of the same block does. The publishers that have ``LEAST`` figures count alike, whatever their size.
-The range is that of the publishers that keep ``LEAST``; the 95 % intervals come from 500 resamplings of publishers and
-of their documents. ECE: calibration error over ten bins; *debiased*: less what chance alone gives where the confidences
-are right, since a bin of few figures never has quite the expected share. At last ``combine.OVERRATED`` as it would be
-fitted without each class, by the likelihood, with the other classes counting alike; above 0.25 is not tried.
+link has at least the confidence, of the sentence or of its paragraph; *sentence* the share of these whose sentence
+cites the figure, *paragraph* the share where a sentence of the same block does. The publishers that have ``LEAST``
+figures count alike, whatever their size. The range is that of the publishers that keep ``LEAST``; the 95 % intervals
+come from 500 resamplings of publishers and of their documents. ECE: calibration error over ten bins; *before*: of the
+probabilities as the softmax gives them; *debiased*: less what chance alone gives where the confidences are right, since
+a bin of few figures never has quite the expected share. A class together also has the errors with ``combine.OVERRATED``
+or ``combine.UNDERRATED`` as it would be fitted without this class, by the likelihood, with the other classes counting
+alike. Above 0.25 and 0.15 is not tried.
 """
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -56,6 +58,13 @@ ALL: tuple[Evidence, ...] = ("picture", "caption", "layout", "reference")
 BLIND: tuple[Evidence, ...] = ("caption", "layout", "reference")
 
 
+class Claim(NamedTuple):
+    """Stated probabilities, (n,), and 1 for each that came true, else 0."""
+
+    stated: NDArray[np.float64]
+    right: NDArray[np.float64]
+
+
 class Figures(NamedTuple):
     """The cited figures of a publisher, with their best links.
 
@@ -63,6 +72,7 @@ class Figures(NamedTuple):
         group: Its class; "" for a language.
         document: (n,) number of the document.
         confidence: (n,) of the best link.
+        paragraph_confidence: (n,) of the best link.
         sentence: (n,) 1 where its sentence cites the figure, else 0.
         paragraph: (n,) 1 where a sentence of its block does, else 0.
     """
@@ -70,8 +80,15 @@ class Figures(NamedTuple):
     group: str
     document: NDArray[np.int64]
     confidence: NDArray[np.float64]
+    paragraph_confidence: NDArray[np.float64]
     sentence: NDArray[np.float64]
     paragraph: NDArray[np.float64]
+
+    def claim(self, of: str) -> Claim:
+        """What is stated of the ``sentence`` or the ``paragraph`` of each best link, and whether it is right."""
+        if of == "sentence":
+            return Claim(self.confidence, self.sentence)
+        return Claim(self.paragraph_confidence, self.paragraph)
 
 
 def make(data: Path, work: Path) -> dict[str, Any]:
@@ -134,16 +151,16 @@ def figures_of(linked: Sequence[LinkedDocument], name: str) -> Figures:
             if right := gold.get(best.image):
                 block = blocks[best.sentence]
                 beside = best.sentence in right or (block is not None and block in {blocks[i] for i in right})
-                rows.append((number, best.confidence, best.sentence in right, beside))
+                rows.append((number, best.confidence, best.paragraph_confidence, best.sentence in right, beside))
     document, *others = np.array(rows, np.float64).T
     return Figures(name, document.astype(np.int64), *others)
 
 
-def shares(publishers: Sequence[Figures], threshold: float) -> NDArray[np.float64]:
+def shares(publishers: Sequence[Figures], threshold: float, of: str) -> NDArray[np.float64]:
     """Share of the figures kept, and of these with the right sentence and paragraph; publishers count alike."""
     sums = np.zeros(3)
     for f in publishers:
-        kept = f.confidence >= threshold
+        kept = f.claim(of).stated >= threshold
         sums += [kept.mean(), (kept * f.sentence).mean(), (kept * f.paragraph).mean()]
     return np.array([sums[0] / len(publishers), *(sums[1:] / max(sums[0], 1e-12))])
 
@@ -158,25 +175,28 @@ def resampled(publishers: Sequence[Figures], rng: np.random.Generator) -> list[F
     return drawn
 
 
-def calibration_error(f: Figures, *, debiased: bool = False) -> float:
-    """0 to 1, over ten bins of the confidence of the best sentence."""
-    bins = np.minimum((f.confidence * 10).astype(np.int64), 9)
+def calibration_error(claim: Claim, *, debiased: bool = False) -> float:
+    """0 to 1, over ten bins of the stated probability."""
+    stated, right = claim
+    bins = np.minimum((stated * 10).astype(np.int64), 9)
     error = 0.0
     for own in (bins == number for number in np.unique(bins)):
-        gap = abs(f.sentence[own].mean() - f.confidence[own].mean())
-        spread = np.sqrt((f.confidence[own] * (1 - f.confidence[own])).sum()) / own.sum()
+        gap = abs(right[own].mean() - stated[own].mean())
+        spread = np.sqrt((stated[own] * (1 - stated[own])).sum()) / own.sum()
         error += own.mean() * (max(gap - spread * np.sqrt(2 / np.pi), 0.0) if debiased else gap)
     return float(error)
 
 
-def row(publishers: Sequence[Figures], drawn: Sequence[Sequence[Figures]], threshold: float) -> dict[str, Any] | None:
+def row(
+    publishers: Sequence[Figures], drawn: Sequence[Sequence[Figures]], threshold: float, of: str = "sentence"
+) -> dict[str, Any] | None:
     """The line of ``confidence.json`` for one confidence; None where fewer than two publishers keep ``LEAST``."""
-    kept, sentence, paragraph = shares(publishers, threshold)
-    large = [f for f in publishers if (f.confidence >= threshold).sum() >= LEAST]
+    kept, sentence, paragraph = shares(publishers, threshold, of)
+    large = [f for f in publishers if (f.claim(of).stated >= threshold).sum() >= LEAST]
     if len(large) < 2:
         return None
-    single = np.array([shares([f], threshold) for f in large]).reshape(-1, 3)
-    interval = np.quantile([shares(some, threshold) for some in drawn], [0.025, 0.975], axis=0)
+    single = np.array([shares([f], threshold, of) for f in large]).reshape(-1, 3)
+    interval = np.quantile([shares(some, threshold, of) for some in drawn], [0.025, 0.975], axis=0)
 
     def ends(values: NDArray[np.float64]) -> list[float]:
         return [round(float(values.min()), 3), round(float(values.max()), 3)]
@@ -198,61 +218,110 @@ def report(publishers: Mapping[str, Figures]) -> dict[str, Any]:
     large = {name: f for name, f in publishers.items() if len(f.document) >= LEAST}
     rng = np.random.default_rng(0)
     drawn = [resampled(list(large.values()), rng) for _ in range(RESAMPLINGS)]
-    found = (row(list(large.values()), drawn, threshold) for threshold in THRESHOLDS)
-    rows = [line for line in found if line is not None]
-    print("| confidence at least | figures kept | right sentence | lowest–highest | right paragraph | lowest–highest |")
-    print("|---|---|---|---|---|---|")
-    for r in rows:
-        cells = [
-            f"{100 * r[claim]:.0f} ({span(r[f'{claim}_interval'])}) | {span(r[f'{claim}_range'])}"
-            for claim in ("sentence", "paragraph")
-        ]
-        print(f"| {r['at_least']} | {100 * r['kept']:.0f} | {' | '.join(cells)} |")
-    print("\n| publisher | figures | confidence, mean | right sentence | right paragraph | ECE | debiased |")
-    print("|---|---|---|---|---|---|---|")
-    lines = {name: summary(f) for name, f in publishers.items()}
-    for name, f in publishers.items():
-        print(f"| {name} | {len(f.document)} | {percent(lines[name])} |")
-    for title, some in (
-        ("mean of the publishers left out", set(large) - set(LANGUAGES)),
-        ("mean of the languages", set(large) & set(LANGUAGES)),
-    ):
-        print(f"| {title} | {len(some)} | {percent(np.mean([lines[name] for name in some], axis=0))} |")
-    for left in sorted({f.group for f in publishers.values()} - {""}):
-        others = [f for f in publishers.values() if f.group not in ("", left)]
-        print(f"OVERRATED without {left}: {fitted(others):.2f}")
-    source = f"{sum(len(f.document) for f in large.values()):,} cited figures of {len(large)} publishers"
-    text = json.dumps({"source": source, "rows": rows}, indent=1)
-    write_text(TARGET, text + "\n", force=True)
-    return {"source": source, "publishers": {name: percent(line) for name, line in lines.items()}}
-
-
-def fitted(publishers: Sequence[Figures]) -> float:
-    """The most likely ``combine.OVERRATED`` of figures that were linked with another one."""
-    grid = np.linspace(0, 1, 10001)
-    classes = []
-    for name in {f.group for f in publishers}:
-        own = [f for f in publishers if f.group == name]
-        stated, right = (
-            np.concatenate(column) for column in zip(*((f.confidence, f.sentence) for f in own), strict=True)
+    lines, rows = {}, {}
+    for of in CORRECTIONS:
+        found = (row(list(large.values()), drawn, threshold, of) for threshold in THRESHOLDS)
+        rows[of] = [line for line in found if line is not None]
+        print(f"\n| {of} confidence at least | figures kept | right sentence | lowest–highest | right paragraph | |")
+        print("|---|---|---|---|---|---|")
+        for r in rows[of]:
+            cells = [
+                f"{100 * r[claim]:.0f} ({span(r[f'{claim}_interval'])}) | {span(r[f'{claim}_range'])}"
+                for claim in ("sentence", "paragraph")
+            ]
+            print(f"| {r['at_least']} | {100 * r['kept']:.0f} | {' | '.join(cells)} |")
+        print(
+            f"\n| {of}: publisher | figures | stated, mean | right | ECE, before | ECE | debiased, before | debiased |"
         )
-        classes.append((np.interp(stated, grid - combine.OVERRATED * grid**4, grid), right))
+        print("|---|---|---|---|---|---|---|---|")
+        lines[of] = {name: summary(f.claim(of), of) for name, f in publishers.items()}
+        for name, f in publishers.items():
+            print(f"| {name} | {len(f.document)} | {percent(lines[of][name])} |")
+        for title, some in (
+            ("mean of the publishers left out", set(large) - set(LANGUAGES)),
+            ("mean of the languages", set(large) & set(LANGUAGES)),
+        ):
+            print(f"| {title} | {len(some)} | {percent(np.mean([lines[of][name] for name in some], axis=0))} |")
+        unseen: dict[str, float] = {}
+        for left in sorted({f.group for f in publishers.values()}):
+            own = together([f.claim(of) for f in publishers.values() if f.group == left])
+            print(f"| {left or 'languages'} together | {len(own.right)} | {percent(summary(own, of))} |")
+            number = fitted([f for f in publishers.values() if f.group not in ("", left)], of)
+            unseen[left] = number
+            again = percent(summary(own, of, number))
+            print(f"| the same, by {number:.3f}, fitted without it | {len(own.right)} | {again} |")
+        claims = [summary(f.claim(of), of, unseen[f.group]) for f in large.values() if f.group]
+        print(f"| mean of the publishers left out, by these | {len(claims)} | {percent(np.mean(claims, axis=0))} |")
+    source = f"{sum(len(f.document) for f in large.values()):,} cited figures of {len(large)} publishers"
+    text = json.dumps({"source": source, "rows": rows["sentence"]}, indent=1)
+    write_text(TARGET, text + "\n", force=True)
+    return {
+        "source": source,
+        **{of: {name: percent(line) for name, line in own.items()} for of, own in lines.items()},
+    }
 
-    def likelihood(overrated: float) -> float:
-        sure = [(np.clip(p - overrated * p**4, 1e-6, 1 - 1e-6), right) for p, right in classes]
-        return sum(float(np.log(np.where(right > 0, p, 1 - p)).mean()) for p, right in sure)
 
-    return float(max(np.arange(0, 0.26, 0.01), key=likelihood))
+class Correction(NamedTuple):
+    """How a probability of the softmax becomes a stated one.
+
+    Attributes:
+        apply: Function of probabilities and of the one number that is fitted.
+        number: What ships.
+        tried: What the fit chooses from.
+    """
+
+    apply: Callable[[NDArray[np.float64], float], NDArray[np.float64]]
+    number: float
+    tried: NDArray[np.float64]
+
+
+CORRECTIONS = {
+    "sentence": Correction(lambda p, number: p - number * p**4, combine.OVERRATED, np.arange(0, 0.26, 0.01)),
+    "paragraph": Correction(combine.paragraph_confidence, combine.UNDERRATED, np.arange(0, 0.151, 0.005)),
+}
+GRID = np.linspace(0, 1, 10001)
+
+
+def before(claim: Claim, of: str) -> Claim:
+    """The probabilities of the softmax instead of the stated ones."""
+    correction = CORRECTIONS[of]
+    return Claim(np.interp(claim.stated, correction.apply(GRID, correction.number), GRID), claim.right)
+
+
+def corrected(claim: Claim, of: str, number: float) -> Claim:
+    """The stated probabilities instead of those of the softmax."""
+    return Claim(CORRECTIONS[of].apply(claim.stated, number), claim.right)
+
+
+def together(claims: Sequence[Claim]) -> Claim:
+    return Claim(*(np.concatenate(column) for column in zip(*claims, strict=True)))
+
+
+def fitted(publishers: Sequence[Figures], of: str) -> float:
+    """The most likely number of a correction; classes count alike."""
+    names = sorted({f.group for f in publishers})
+    classes = [before(together([f.claim(of) for f in publishers if f.group == name]), of) for name in names]
+
+    def likelihood(number: float) -> float:
+        stated = [(np.clip(corrected(each, of, number).stated, 1e-6, 1 - 1e-6), each.right) for each in classes]
+        return sum(float(np.log(np.where(right > 0, p, 1 - p)).mean()) for p, right in stated)
+
+    return float(max(CORRECTIONS[of].tried, key=likelihood))
 
 
 def span(ends: Sequence[float]) -> str:
     return f"{100 * ends[0]:.0f}–{100 * ends[1]:.0f}"
 
 
-def summary(f: Figures) -> NDArray[np.float64]:
-    """Mean confidence, right sentence, right paragraph, ECE, debiased ECE."""
-    errors = calibration_error(f), calibration_error(f, debiased=True)
-    return np.array([f.confidence.mean(), f.sentence.mean(), f.paragraph.mean(), *errors])
+def summary(claim: Claim, of: str, number: float | None = None) -> NDArray[np.float64]:
+    """Mean of what is stated, share that is right, ECE before and after the correction, both debiased.
+
+    With ``number``, as this would correct it.
+    """
+    raw = before(claim, of)
+    claim = claim if number is None else corrected(raw, of, number)
+    errors = [calibration_error(each, debiased=less) for less in (False, True) for each in (raw, claim)]
+    return np.array([claim.stated.mean(), claim.right.mean(), *errors])
 
 
 def percent(values: NDArray[np.float64]) -> str:

@@ -79,6 +79,6 @@ def test_the_block_of_an_engine_links(rows, engine):
     if engine == "Polars":  # whose result has the types of the page
         first, second = pq.read_table(rows / "linked.parquet").to_pylist()
         assert {frozenset(link) for link in first["iconotext_links"]} == {
-            frozenset(("image", "text", "sentence", "confidence"))
+            frozenset(("image", "text", "sentence", "confidence", "paragraph_confidence"))
         }
         assert first["iconotext_problems"] == second["iconotext_links"] == []

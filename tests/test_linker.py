@@ -198,7 +198,7 @@ def photographer() -> Linker:
 @pytest.fixture(scope="module")
 def explained(photographer, captioned):
     """Each photograph linked to its own sentence, and explained."""
-    links = tuple(Link(n, n, 0.5, 0.5, {}) for n in range(len(CAPTIONS)))
+    links = tuple(Link(n, n, 0.5, 0.5, 0.5, {}) for n in range(len(CAPTIONS)))
     linked = LinkedDocument(captioned, links, np.zeros((len(CAPTIONS),) * 2, np.float32), "photographs")
     return photographer.explain(linked)
 

@@ -87,7 +87,7 @@ def test_a_repr_is_one_short_line(linked, linker):
     assert shown[:3] == [
         "LinkedDocument('doc', 3 links, 3 images, 'default')",
         "Document('doc', 9 sentences, 3 images)",
-        "Link(sentence=1, image=0, score=0.900, confidence=0.900)",
+        "Link(sentence=1, image=0, score=0.900, confidence=0.900, paragraph_confidence=0.950)",
     ]
     assert repr(Document("d", ["a"], ["b"])) == "Document('d', 1 sentence, 1 image)"
 

@@ -26,20 +26,22 @@ def block_of(command: str, guide: str = "README.md") -> list[str]:
     return str(block).splitlines()
 
 
-def words_and_confidence(line: str) -> tuple[str, int]:
-    """A line without its bar, and its confidence, which depends in its last digit on the processor."""
-    confidence = re.search(r"[━─]+\s+(>?\d+)\s%\s*$", line)
-    if confidence is None:
-        return " ".join(line.split()), 0
-    return " ".join(line[: confidence.start()].split()), int(confidence[1].removeprefix(">"))
+def words_and_confidences(line: str) -> tuple[str, list[int]]:
+    """A line without its bar, and its confidences, which depend in their last digit on the processor."""
+    confidences = re.search(r"[━─]+(\s+>?\d+\s%)+\s*$", line)
+    if confidences is None:
+        return " ".join(line.split()), []
+    return " ".join(line[: confidences.start()].split()), [int(number) for number in re.findall(r"\d+", confidences[0])]
 
 
 def assert_shown(block: list[str], printed: list[str]) -> None:
     """Each line of a block is printed, in this order; ``...`` stands for others."""
-    lines = map(words_and_confidence, printed)
-    for words, confidence in map(words_and_confidence, block):
+    lines = map(words_and_confidences, printed)
+    for words, confidences in map(words_and_confidences, block):
         if words != "...":
-            assert any(words == found and abs(confidence - number) <= 1 for found, number in lines), words
+            assert any(words == found and numbers == pytest.approx(confidences, abs=1) for found, numbers in lines), (
+                words
+            )
 
 
 @pytest.fixture(scope="module")

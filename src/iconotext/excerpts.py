@@ -53,7 +53,8 @@ class Excerpt(Quote):
     """A sentence that was chosen for an image.
 
     Attributes:
-        confidence: Of its link with the image; None if it is not linked, but was the next most likely or the nearest.
+        confidence: Probability that this sentence belongs to the image; None if it is not linked, but was the next most
+            likely or the nearest.
         score: How strongly the two belong together; see ``Link``.
         relations: How they relate; see ``Link``.
     """
@@ -79,7 +80,8 @@ class ChunkImage:
         problem: Why it was not linked.
         by: Why it is in this chunk: ``links``, its sentences are here; ``place``, it has no links and is placed here;
             ``unknown``, it has neither links nor a known place.
-        confidence: Of all its links to sentences of this chunk together, at most 1; None without links.
+        paragraph_confidence: Probability that it belongs to one of the linked paragraphs of this chunk; None without
+            links.
         also_in: Number of another chunk that has it too; None if there is none.
         sentences: The sentences of this chunk to which it is linked.
     """
@@ -91,7 +93,7 @@ class ChunkImage:
     alt: str | None
     problem: str | None
     by: str
-    confidence: float | None
+    paragraph_confidence: float | None
     also_in: int | None
     sentences: tuple[Excerpt, ...]
 
@@ -104,7 +106,7 @@ class ChunkImage:
             self.caption,
             None if self.alt == self.caption else self.alt,
             self.problem,
-            self.confidence,
+            self.paragraph_confidence,
             self.also_in,
             tuple((s.start - start, min(s.end, end) - start, s.confidence or 0.0) for s in self.sentences),
         )
@@ -176,7 +178,7 @@ class SlimImage:
     caption: str | None = None
     alt: str | None = None
     problem: str | None = None
-    confidence: float | None = None
+    paragraph_confidence: float | None = None
     also_in: int | None = None
     sentences: tuple[Annotated[tuple[Annotated[float, Ge(0)], ...], Len(3, 3)], ...] = ()
 

@@ -201,7 +201,7 @@ def server(served: Served) -> MCPServer[Any]:
 
     @tool
     def link(path: DocumentPath) -> dict[str, Any]:
-        """Find which sentences of a document each of its pictures belongs to, with the confidence of each link."""
+        """Find which sentences of a document each of its pictures belongs to, and how sure that is."""
         linked = served.linked(path)
         return {"document": path, "pictures": _pictures(served, linked)}
 
@@ -239,6 +239,7 @@ def _pictures(served: Served, linked: LinkedDocument) -> list[dict[str, Any]]:
             {
                 "text": linked.document.sentences[link.sentence].text,
                 "confidence": plain_number(link.confidence),
+                "paragraph_confidence": plain_number(link.paragraph_confidence),
                 "relations": [relation.name for relation, _ in relations[link.sentence, number]],
             }
             for link in by_image.get(number, ())

@@ -208,11 +208,11 @@ class Link:
         image: Index into the document's images.
         score: The value from which links were chosen: the cosine (-1 to 1) if pictures are the only evidence, else the
             confidence.
-        confidence: Probability, 0 to 1, that the link is right.
+        confidence: Probability, 0 to 1, that this sentence belongs to the image.
+        paragraph_confidence: Probability, 0 to 1, that any sentence of its block does: at least the confidence, and the
+            same for a sentence without a block.
         evidence: Kind of evidence to what it adds to the log-odds of the link.
         explanation: Words and regions that carry it; None if not asked for, or if the image was not encoded.
-        paragraph: Probability, 0 to 1, that any sentence of the link's block belongs to the image; None if the
-            document has no blocks.
         relations: Name to probability of each coherence relation (names: ``iconotext.relations``); None if not asked
             for, or if the relation model does not know the document's language.
     """
@@ -221,15 +221,15 @@ class Link:
     image: int
     score: float
     confidence: float
+    paragraph_confidence: float
     evidence: Mapping[str, float]
     explanation: Explanation | None = None
     relations: Mapping[str, float] | None = None
-    paragraph: float | None = None
 
     def __repr__(self) -> str:
         return (
             f"Link(sentence={self.sentence}, image={self.image}, score={self.score:.3f}, "
-            f"confidence={self.confidence:.3f})"
+            f"confidence={self.confidence:.3f}, paragraph_confidence={self.paragraph_confidence:.3f})"
         )
 
 

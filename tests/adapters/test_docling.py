@@ -78,7 +78,7 @@ def given() -> DoclingDocument:
 
 
 def links_of(made, *pairs) -> LinkedDocument:
-    links = [Link(s, i, c, c, {}, relations={"Visible": 0.75}) for s, i, c in pairs]
+    links = [Link(s, i, c, c, (1 + c) / 2, {}, relations={"Visible": 0.75}) for s, i, c in pairs]
     return LinkedDocument(made, tuple(links), np.zeros((len(made.sentences), len(made.images)), np.float32), "default")
 
 
@@ -124,9 +124,16 @@ def test_a_round_trip_through_docling(given, tmp_path):
             "text": "A red tram waits at the stop.",
             "refs": ["#/texts/2"],
             "confidence": 0.9,
+            "paragraph_confidence": 0.95,
             "relations": {"Visible": 0.75},
         },
-        {"text": "The driver drinks coffee.", "refs": ["#/texts/2"], "confidence": 0.4, "relations": {"Visible": 0.75}},
+        {
+            "text": "The driver drinks coffee.",
+            "refs": ["#/texts/2"],
+            "confidence": 0.4,
+            "paragraph_confidence": 0.7,
+            "relations": {"Visible": 0.75},
+        },
     ]
     assert (nothing.references, nothing.meta) == ([], None)
     assert len(again.texts) == len(given.texts)
@@ -241,7 +248,7 @@ def test_chunks_keep_their_pictures(given):
         assert [each["ref"] for each in chunk.meta.pictures] == [each.self_ref for each in pictures_of(chunk)]
     assert "confidence" not in PictureChunker().contextualize(chunks[0])
     tram = next(chunk for chunk in chunks if "red tram waits" in chunk.text)
-    assert "#/pictures/0" in [each["ref"] for each in tram.meta.pictures if each["confidence"]]
+    assert "#/pictures/0" in [each["ref"] for each in tram.meta.pictures if each["paragraph_confidence"]]
 
 
 def test_the_chunker_holds_a_limit_in_tokens(given):

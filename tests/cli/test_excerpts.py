@@ -28,7 +28,7 @@ def test_contexts(article, tmp_path):
     assert two["headings"] == ["Trams", "Cats"]
     assert two["by"] == "links"
     assert "A cat sleeps on the roof of the depot." in two["text"]
-    assert (gone["by"], gone["confidence"]) == ("place", None)
+    assert (gone["by"], gone["paragraph_confidence"]) == ("place", None)
     assert "not found" in gone["problem"]
     for sentence in (s for each in (one, two, gone) for s in each["sentences"]):
         assert ARTICLE[sentence["source_start"] : sentence["source_end"]] == sentence["text"]

@@ -46,7 +46,7 @@ class QuickLinker:
     def link(self, document: Document, habits: Mapping[str, Habit] | None = None) -> LinkedDocument:
         self.linked.append(document.id)
         good = [number for number, image in enumerate(document.images) if image.problem is None]
-        links = tuple(Link(0, number, 0.5, 0.5, {"picture": 0.5}) for number in good)
+        links = tuple(Link(0, number, 0.5, 0.5, 0.5, {"picture": 0.5}) for number in good)
         return LinkedDocument(document, links, np.zeros((len(document.sentences), len(document.images))), "quick")
 
     def link_all(

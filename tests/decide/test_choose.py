@@ -17,6 +17,7 @@ from iconotext.decide.combine import (
     Coefficients,
     combine,
     load_coefficients,
+    paragraph_confidence,
     weigh_evidence,
 )
 from iconotext.decide.settings import LinkSettings
@@ -59,6 +60,8 @@ def test_any_evidence_gives_probabilities(d: Any, evidence: Any) -> None:
     broken = [j for j, image in enumerate(d.images) if image.problem]
     assert not found.score[:, broken].any()
     assert not found.confidence[:, broken].any()
+    assert (found.paragraph >= found.confidence).all()
+    assert (found.paragraph <= 1).all()
     # What is stated is less than what the weights say, most where they are sure, in the same order.
     assert (found.confidence <= found.share).all()
     if "reference" not in evidence:
@@ -127,13 +130,42 @@ def test_weighed_evidence_is_not_changed_by_choosing() -> None:
     linked = choose_links(d, weighed, LinkSettings(k=99, min_confidence=0))
     assert (weighed.score.tobytes(), weighed.confidence.tobytes()) == before
     for link in linked.links:
-        same = [i for i, s in enumerate(d.sentences) if s.block == d.sentences[link.sentence].block]
-        mass = sum(float(weighed.share[i, link.image]) for i in same)
         assert link.confidence == weighed.confidence[link.sentence, link.image]
-        assert link.paragraph == pytest.approx(min(mass, 1.0), abs=1e-6)
+        assert link.paragraph_confidence == weighed.paragraph[link.sentence, link.image]
         assert link.evidence == {
             kind: float(matrix[link.sentence, link.image]) for kind, matrix in weighed.contributions.items()
         }
+
+
+def test_a_paragraph_has_the_sum_of_its_sentences() -> None:
+    d = document(["One.", "Two.", "Three.", "Four."], [Image("a.jpg")], blocks=[0, 0, 1, None])
+    odds = np.log(np.array([[2], [1], [1], [4]], np.float32))  # and 1 for none of them: 9 in all
+    evidence = DocumentEvidence(d, d, np.arange(1), {"layout": {"layout.x": odds}})
+    (found,) = combine([evidence], {"layout": Coefficients(0.0, {"layout.x": 1.0})})
+    np.testing.assert_allclose(found.share[:, 0], [2 / 9, 1 / 9, 1 / 9, 4 / 9], rtol=1e-5)
+    # 0.94 p ** 0.64 of 3/9 and 1/9; a sentence without a paragraph has p - 0.2 p ** 4
+    np.testing.assert_allclose(found.paragraph[:, 0], [0.46534, 0.46534, 0.23036, 0.43664], rtol=1e-4)
+    np.testing.assert_allclose(found.confidence[:, 0], [0.221734, 0.111081, 0.111081, 0.43664], rtol=1e-4)
+
+
+@settings(deadline=None)
+@given(documents())
+def test_the_paragraphs_of_an_image_share_what_is_not_nowhere(d: Any) -> None:
+    found = weigh_evidence(d, cosines(d), READING, evidence=["picture", "caption", "layout"])
+    for j in range(len(d.images)):
+        sums: dict[Any, float] = {}
+        for i, sentence in enumerate(d.sentences):
+            key = (i,) if sentence.block is None else sentence.block
+            sums[key] = sums.get(key, 0.0) + float(found.share[i, j])
+        nowhere = 1 - float(found.share[:, j].sum())
+        assert sum(sums.values()) + nowhere == pytest.approx(1)
+        assert nowhere >= -1e-5
+        for i, sentence in enumerate(d.sentences):
+            if sentence.block is None:
+                assert found.paragraph[i, j] == found.confidence[i, j]
+            else:
+                mass = np.array([min(sums[sentence.block], 1.0)])
+                assert found.paragraph[i, j] == pytest.approx(float(paragraph_confidence(mass)[0]), abs=1e-5)
 
 
 def test_pictures_alone_score_by_their_cosine() -> None:
@@ -147,6 +179,7 @@ def test_every_citing_sentence_is_nearly_certain() -> None:
     found = weigh_evidence(d, None, READING)
     assert (found.confidence[[0, 2], 0] >= EXPLICIT_PRECISION).all()
     assert found.confidence[1, 0] < 0.01
+    assert (found.paragraph >= found.confidence).all()
 
 
 def test_each_strength_of_a_reference_adds_its_log_odds() -> None:

@@ -31,7 +31,7 @@ def linked(language="en"):
     document = Document(
         "d", (Sentence("a"), Sentence("never"), Sentence("bc")), (Image("x"), Image("y")), language=language
     )
-    links = (Link(0, 0, 0.9, 0.9, {}), Link(2, 0, 0.5, 0.5, {}), Link(2, 1, 0.4, 0.4, {}))
+    links = (Link(0, 0, 0.9, 0.9, 0.9, {}), Link(2, 0, 0.5, 0.5, 0.5, {}), Link(2, 1, 0.4, 0.4, 0.4, {}))
     return LinkedDocument(document, links, np.zeros((3, 2), np.float32), "m")
 
 

@@ -17,7 +17,7 @@ from iconotext.report.reading_page import reading_page
 
 def page_and_data(*kinds: str) -> tuple[str, dict[str, object]]:
     document = Document("d", (Sentence("A.", 0), Sentence("B.", 1)), (Image("a.png", position=1, block=2),))
-    links = (Link(0, 0, 0.8, 0.8, dict.fromkeys(kinds, 1.0)),)
+    links = (Link(0, 0, 0.8, 0.8, 0.8, dict.fromkeys(kinds, 1.0)),)
     page = reading_page(LinkedDocument(document, links, np.zeros((2, 1), np.float32), "m"))
     return page, json.loads(page.split('<script type="application/json" id="data">')[1].split("</script>")[0])
 
@@ -34,13 +34,29 @@ def test_the_table_is_about_shares_of_fewer_and_fewer_figures():
 
 @pytest.mark.slow
 def test_the_step_writes_what_the_package_has():
-    figures = confidence.Figures("", np.arange(300), np.linspace(0, 0.79, 300), np.ones(300), np.ones(300))
+    figures = confidence.Figures("", np.arange(300), *2 * [np.linspace(0, 0.79, 300)], *2 * [np.ones(300)])
     made = [
         line for t in confidence.THRESHOLDS if (line := confidence.row([figures, figures], [[figures, figures]], t))
     ]
     shipped = json.loads((files("iconotext.decide") / "confidence.json").read_text())["rows"]
     assert [list(row) for row in made] == [list(row) for row in shipped]
     assert [row["at_least"] for row in made] == [row["at_least"] for row in shipped]
+
+
+@pytest.mark.parametrize("of", ["sentence", "paragraph"])
+def test_the_numbers_of_the_corrections_are_fitted_again(of):
+    """Figures that are right exactly as often as the corrected probabilities say."""
+    stated = confidence.CORRECTIONS[of].apply(np.repeat(np.linspace(0.05, 1, 20), 1000), 0.1)
+    right = (np.tile(np.arange(1000), 20) + 0.5) / 1000 < stated
+    figures = confidence.Figures("", np.arange(20_000), stated, stated, right.astype(float), right.astype(float))
+    # What is stated was corrected with the number that ships: the fit undoes this first.
+    ships = confidence.CORRECTIONS[of]._replace(number=0.1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(confidence.CORRECTIONS, of, ships)
+        assert confidence.fitted([figures], of) == pytest.approx(0.1, abs=0.011)
+        assert confidence.calibration_error(figures.claim(of)) < 0.01
+        raw = confidence.before(figures.claim(of), of)
+        np.testing.assert_allclose(raw.stated, np.repeat(np.linspace(0.05, 1, 20), 1000), atol=1e-3)
 
 
 def test_in_words():

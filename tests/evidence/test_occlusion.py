@@ -91,7 +91,7 @@ def picture(regions, trials=None) -> Coverable:
 
 
 def link(sentence: int, image: int) -> Link:
-    return Link(sentence, image, 0.5, 0.5, {})
+    return Link(sentence, image, 0.5, 0.5, 0.5, {})
 
 
 def test_weights_are_falls_of_the_similarity():

@@ -172,7 +172,7 @@ def test_texts_are_never_names_of_files(linker):
 LINKED = (
     '{"id": "a", "source": null, "title": null, "language": "en", "model": "m", "notes": [], "habit": null, "images": [], '
     '"sentences": [{"text": "A.", "block": 0, "heading": false, "kind": "paragraph"}], "similarity": [[]], '
-    '"links": [{"sentence": 0, "image": 0, %s, "confidence": 1, "evidence": {}}]}'
+    '"links": [{"sentence": 0, "image": 0, %s, "confidence": 1, "paragraph_confidence": 1, "evidence": {}}]}'
 )
 
 
@@ -286,7 +286,7 @@ PICTURE = "![Tram](<tram.png>)"
 def test_markdown_of_every_shape(text, expected):
     document = replace(text_document(text), images=(Image("tram.png", alt="Tram"),))
     texts = [sentence.text for sentence in document.sentences]
-    link = Link(texts.index(TRAM), 0, 1.0, 1.0, {})
+    link = Link(texts.index(TRAM), 0, 1.0, 1.0, 1.0, {})
     made = markdown(LinkedDocument(document, (link,), np.zeros((len(texts), 1), np.float32), ""))
     assert made == expected
     assert [sentence.text for sentence in text_document(made).sentences] == texts
@@ -312,7 +312,7 @@ def test_a_translation_gets_its_pictures_where_the_document_has_them(linker, ori
         "Eine rote Tram fährt alle zehn Minuten am Hafen entlang.",
         "Sie hält dort nicht.",
     )
-    assert all(0.2 <= link.paragraph <= 1 for link in linked.links)
+    assert all(0.2 <= link.paragraph_confidence <= 1 for link in linked.links)
     assert "its document links it with “Loaves of bread" in placed(linked).placed[-1].why
     assert sentences_of(linker.place(TRANSLATED, [linker.link(original)], PlaceSettings(parallel=True))) == (
         sentences_of(linked)

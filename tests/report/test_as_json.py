@@ -31,6 +31,7 @@ def test_every_key_of_the_format(linked):
         "image": 0,
         "score": 0.9,
         "confidence": 0.9,
+        "paragraph_confidence": 0.95,
         "evidence": {"picture": 0.3, "layout": -1.25},
     }
     assert np.shape(found["similarity"]) == (9, 3)

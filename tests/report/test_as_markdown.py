@@ -27,14 +27,19 @@ def test_pictures_stand_after_the_block_of_their_best_sentence(linked):
     ]
     assert places == sorted(places)
     assert "*Figure 1: asleep*" in text
-    assert "“A cat sleeps.” (90\u00a0%); “It dreams of mice.” (40\u00a0%)" in text
+    assert (
+        "“A cat sleeps.” (90\u00a0%, its paragraph 95\u00a0%); “It dreams of mice.” (40\u00a0%, its paragraph 40\u00a0%)"
+        in text
+    )
     assert text.index("## Pictures that were not linked") > text.index("The end.")
     assert "- img/gone.jpg: file not found" in text
     assert "> Meow, she said." in text
 
 
 def test_the_words_that_carry_a_link_stand_with_it(linked):
-    assert "“A cat sleeps.” (90\u00a0%; carried by: cat)" in markdown(explained(linked), Path())
+    assert "“A cat sleeps.” (90\u00a0%, its paragraph 95\u00a0%; carried by: cat)" in markdown(
+        explained(linked), Path()
+    )
     made = make_linked(["_fox_|y"], [Image("a.png")], [link(0, 0, 0.5)])
     assert "carried by: fox)" in markdown(explained(made), Path())
 

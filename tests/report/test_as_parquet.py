@@ -30,7 +30,7 @@ def test_one_row_per_link_and_none_lost(linked, tmp_path):
     found = table.to_pylist()
     assert [(r["image"], r["sentence"]) for r in found] == [(0, 1), (0, 2), (1, 3), (2, None), (None, None)]
     assert found[0]["text"] == "A cat sleeps."
-    assert found[0]["confidence"] == pytest.approx(0.9)
+    assert (found[0]["confidence"], found[0]["paragraph_confidence"]) == pytest.approx((0.9, 0.95))
     assert found[0]["evidence_layout"] == -1.25
     assert found[0]["evidence_caption"] is None
     assert found[3]["problem"] == "file not found"

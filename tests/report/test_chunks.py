@@ -58,8 +58,9 @@ def test_every_sentence_is_in_one_chunk_unless_it_is_longer_than_one():
 
 
 @given(linked_documents(), st.integers(1, 40))
-def test_a_picture_is_where_the_confidence_of_its_sentences_is(linked, words):
-    """The oracle adds up the confidences of each chunk from the links; a sentence is where it begins."""
+def test_a_picture_is_where_the_confidence_of_its_paragraphs_is(linked, words):
+    """The oracle adds up the confidences of each chunk's paragraphs; a sentence is where it begins, and one that is cut
+    counts in each chunk by its sentences."""
     found = chunks(linked, words)
     _, spans = document_text(linked.document)
 
@@ -68,24 +69,27 @@ def test_a_picture_is_where_the_confidence_of_its_sentences_is(linked, words):
 
     for n in range(len(linked.document.images)):
         shares: Counter[int] = Counter()
-        for each in linked.links:
-            if each.image == n:
-                (at,) = [chunk.chunk for chunk in found if begins(chunk, each.sentence)]
-                shares[at] += each.confidence
+        own = [each for each in linked.links if each.image == n]
+        blocks = [linked.document.sentences[each.sentence].block for each in own]
+        for each, block in zip(own, blocks, strict=True):
+            (at,) = [chunk.chunk for chunk in found if begins(chunk, each.sentence)]
+            beside = [other for other, b in zip(own, blocks, strict=True) if b == block is not None] or [each]
+            total = sum(other.confidence for other in beside)
+            shares[at] += each.paragraph_confidence * (each.confidence / total if total else 1 / len(beside))
         here = {chunk.chunk: each for chunk in found for each in chunk.images if each.image == n}
         if not shares:
             assert {each.by for each in here.values()} <= {"place", "unknown"}
             continue
         best = max(shares.values())
-        assert any(shares[at] == best for at in here)
-        assert all(
-            each.by == "links" and each.confidence == pytest.approx(min(shares[at], 1)) for at, each in here.items()
-        )
+        assert max(shares[at] for at in here) == pytest.approx(best)
+        for at, each in here.items():
+            assert each.by == "links"
+            assert each.paragraph_confidence == pytest.approx(min(shares[at], 1))
         others = [share for at, share in shares.items() if at not in here]
         if len(here) == 2:
-            assert min(shares[at] for at in here) >= best / 2
+            assert min(shares[at] for at in here) >= best / 2 - 1e-9
         else:
-            assert all(share < best / 2 or share == 0 for share in others)
+            assert all(share < best / 2 + 1e-9 or share == 0 for share in others)
         for at, each in here.items():
             assert {s.sentence for s in each.sentences} == {
                 x.sentence for x in linked.links if x.image == n and begins(found[at], x.sentence)

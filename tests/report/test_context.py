@@ -27,7 +27,9 @@ TEXTS = [
 
 def article(**image: object) -> LinkedDocument:
     """0.9 for the second sentence, then 0.4, and scores for what is not linked."""
-    made = make_linked(TEXTS, [Image("a.png", block=4, position=6, **image)], [link(2, 0, 0.9), link(5, 0, 0.4)])
+    made = make_linked(
+        TEXTS, [Image("a.png", block=4, position=6, **image)], [link(2, 0, 0.9, paragraph=0.95), link(5, 0, 0.4)]
+    )
     similarity = np.array([[0.9], [0.05], [0.8], [0.1], [0.7], [0.5]], np.float32)
     return LinkedDocument(made.document, made.links, similarity, "default")
 
@@ -40,7 +42,7 @@ def test_by_hand():
     assert found.text == "The driver drinks his coffee now.\nA cat sleeps."
     assert (found.headings, found.caption, found.alt) == (("Trams",), "Figure 1: A tram", "A tram")
     assert (found.words_in_picture, found.page) == ("Line 7 Depot", 3)
-    assert (found.by, found.confidence, found.relation) == ("links", 0.9, None)
+    assert (found.by, found.paragraph_confidence, found.relation) == ("links", 0.95, None)
     assert [s.confidence for s in found.sentences] == [0.9, 0.4]
     found = linked.context(linked.document.images[0], 12)  # 6 + 3 leave 3: the third one is too long, the fourth fits
     assert [(s.sentence, s.confidence) for s in found.sentences] == [(1, None), (2, 0.9), (5, 0.4)]
@@ -55,7 +57,11 @@ def test_without_links_the_next_likeliest_and_the_nearest():
     assert (unsure.context(0, 3).by, unsure.context(0, 3).text) == ("score", "A cat sleeps.")
     nothing = LinkedDocument(linked.document, (), np.zeros_like(linked.similarity), "default")
     found = nothing.context(0, 9)
-    assert (found.by, found.confidence, found.text) == ("place", None, "Nobody is in a hurry here.\nA cat sleeps.")
+    assert (found.by, found.paragraph_confidence, found.text) == (
+        "place",
+        None,
+        "Nobody is in a hurry here.\nA cat sleeps.",
+    )
     # 3 and 6 words, the next nearest has 6: one of 3 words behind that would fit, and is no neighbour.
     assert [s.sentence for s in nothing.context(0, 12).sentences] == [3, 5]
     lost = make_linked(TEXTS, [Image("a.png", problem="file not found")], [])
@@ -75,7 +81,7 @@ def test_what_is_far_less_likely_is_left_out():
 
 
 def test_the_relation_that_says_something():
-    shown = Link(2, 0, 0.9, 0.9, {}, relations={"Visible": 0.95, "Story": 0.6})
+    shown = Link(2, 0, 0.9, 0.9, 0.9, {}, relations={"Visible": 0.95, "Story": 0.6})
     linked = LinkedDocument(article().document, (shown,), article().similarity, "default")
     found = linked.context(0)
     assert found.relation == "Visible"
@@ -99,13 +105,14 @@ def test_a_context_is_bounded_whole_and_in_order(linked, words):
         room = words - sum(count_words(s.text) for s in each.sentences)
         # Nothing surer would have fitted beside what was chosen.
         weaker = [s for s in each.sentences if s.confidence is None]
+        sure = {x.sentence: (x.paragraph_confidence, x.confidence) for x in linked.links if x.image == each.image}
         for sentence, found_link in left_out.items():
             if sentence not in chosen:
                 size = count_words(linked.document.sentences[sentence].text)
                 less = sum(count_words(s.text) for s in weaker) + sum(
                     count_words(s.text)
                     for s in each.sentences
-                    if s.confidence is not None and s.confidence < found_link.confidence
+                    if s.confidence is not None and sure[s.sentence] < sure[found_link.sentence]
                 )
                 assert size > room + less
 
@@ -138,7 +145,12 @@ def test_the_picture_beside_what_is_said_of_it(linked, tmp_path, picture):
     assert image.get("src").startswith("data:image/")
     assert image.get("alt") == "A cat"
     said = "".join(card.itertext())
-    for part in ("On cats", "A cat sleeps. It dreams of mice.", "Figure 1: asleep", "img/cat.jpg (90\u00a0%)"):
+    for part in (
+        "On cats",
+        "A cat sleeps. It dreams of mice.",
+        "Figure 1: asleep",
+        "img/cat.jpg (paragraph 95\u00a0%)",
+    ):
         assert part in said
 
 

@@ -68,7 +68,9 @@ def test_parquet_has_them_as_a_map(linked, tmp_path):
 
 
 def test_markdown_names_those_that_are_shown(linked):
-    assert "(90 %; the story behind it, says what it shows)" in markdown(related(linked), Path()).replace("\u00a0", " ")
+    assert "(90 %, its paragraph 95 %; the story behind it, says what it shows)" in markdown(
+        related(linked), Path()
+    ).replace("\u00a0", " ")
 
 
 def test_a_page_has_labels_and_meanings_for_its_script_and_nothing_without_relations(linked):

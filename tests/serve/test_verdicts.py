@@ -23,12 +23,12 @@ def test_entropy_by_hand():
 def test_doubt_of_sentences_and_of_places():
     sentences = tuple(Sentence("x", block=b) for b in range(4))
     document = Document("d", sentences, (Image("a.jpg", position=2),))
-    both_sides = [Link(1, 0, 0.5, 0.5, {}), Link(2, 0, 0.5, 0.5, {})]  # right above it, right below it
+    both_sides = [Link(1, 0, 0.5, 0.5, 0.5, {}), Link(2, 0, 0.5, 0.5, 0.5, {})]  # right above it, right below it
     assert doubts(document, 0, both_sides) == pytest.approx((math.log(2), math.log(2)))
     inside = Document("d", (Sentence("x", 0), Sentence("y", 0), Sentence("z", 0)), (Image("a.jpg", position=3),))
-    one_side = [Link(0, 0, 0.5, 0.5, {}), Link(1, 0, 0.5, 0.5, {})]  # both further up in the paragraph above
+    one_side = [Link(0, 0, 0.5, 0.5, 0.5, {}), Link(1, 0, 0.5, 0.5, 0.5, {})]  # both further up in the paragraph above
     assert doubts(inside, 0, one_side) == pytest.approx((math.log(2), 0.0))
-    assert doubts(Document("d", ("x",), ("a.jpg",)), 0, [Link(0, 0, 0.5, 0.5, {})])[1] == 0  # no layout
+    assert doubts(Document("d", ("x",), ("a.jpg",)), 0, [Link(0, 0, 0.5, 0.5, 0.5, {})])[1] == 0  # no layout
 
 
 def test_a_verdict_is_worth_its_own_doubt_and_a_share_of_that_of_others():

@@ -100,7 +100,7 @@ def link_all(file: Path, folder: Path | None, asked: Mapping[str, Any]) -> Itera
 def link_every(document: Document) -> LinkedDocument:
     """See ``link_all``."""
     links = tuple(
-        Link(sentence, image, 0.5, 0.9 - 0.1 * sentence, {})
+        Link(sentence, image, 0.5, 0.9 - 0.1 * sentence, 0.9 - 0.1 * sentence, {})
         for image, shown in enumerate(document.images)
         if shown.problem is None
         for sentence in range(min(3, len(document.sentences)))

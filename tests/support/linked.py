@@ -19,9 +19,12 @@ def photograph(seed: int = 0, size: tuple[int, int] = (96, 64)) -> bytes:
     return noise(seed, size, "JPEG")
 
 
-def link(sentence: int, image: int, confidence: float, score: float | None = None) -> Link:
-    evidence = {"picture": 0.3, "layout": -1.25}
-    return Link(sentence, image, confidence if score is None else score, confidence, evidence)
+def link(
+    sentence: int, image: int, confidence: float, score: float | None = None, paragraph: float | None = None
+) -> Link:
+    """A link; without ``paragraph``, its paragraph is as sure as its sentence."""
+    both = confidence, confidence if paragraph is None else paragraph
+    return Link(sentence, image, confidence if score is None else score, *both, {"picture": 0.3, "layout": -1.25})
 
 
 def make_linked(
@@ -54,7 +57,7 @@ def three_pictures() -> LinkedDocument:
         Image("img/milk.jpg", photograph(2), alt=None, caption=None, block=9, position=9),
         Image("img/gone.jpg", None, alt="Gone", caption=None, block=10, position=9, problem="file not found"),
     ]
-    links = [link(1, 0, 0.9), link(2, 0, 0.4), link(3, 1, 0.6)]
+    links = [link(1, 0, 0.9, paragraph=0.95), link(2, 0, 0.4), link(3, 1, 0.6)]
     return make_linked(texts, images, links, title="On cats")
 
 
@@ -126,10 +129,11 @@ def linked_documents(draw: Any) -> LinkedDocument:
             similarity[:, j] = draw(
                 st.lists(st.sampled_from([0.0, 0.1, 0.2, 0.6, 0.9]), min_size=len(sentences), max_size=len(sentences))
             )
-            for i in draw(st.lists(st.integers(0, max(len(sentences) - 1, 0)), max_size=3, unique=True)):
-                if i < len(sentences):
-                    links.append(
-                        Link(i, j, float(similarity[i, j]), draw(st.sampled_from([0.0, 0.1, 0.3, 0.6, 0.97])), {})
-                    )
+            numbers, shares = st.integers(0, max(len(sentences) - 1, 0)), st.sampled_from([0.0, 0.1, 0.3, 0.6, 0.97])
+            sure = draw(st.dictionaries(numbers, shares, max_size=3 if sentences else 0))
+            for i, each in sure.items():
+                beside = [sure[k] for k in sure if sentences[k].block == sentences[i].block]
+                paragraph = min(1.0, 1.25 * sum(beside)) if layout else each
+                links.append(Link(i, j, float(similarity[i, j]), each, paragraph, {}))
     document = Document("made-up", tuple(sentences), tuple(images))
     return LinkedDocument(document, tuple(sorted(links, key=lambda each: -each.score)), similarity, "default")

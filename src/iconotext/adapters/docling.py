@@ -225,7 +225,8 @@ def add_links(source: DoclingDocument, linked: LinkedDocument) -> None:
 
     - ``references`` of a picture: the texts with its sentences, most confident first, after existing references;
     - ``captions``, if it has none: the text that was recognised as its caption, which gets that label;
-    - ``meta``: the links in ``iconotext__links``, each with ``text``, ``refs``, ``confidence`` and ``relations``.
+    - ``meta``: the links in ``iconotext__links``, each with ``text``, ``refs``, ``confidence``,
+      ``paragraph_confidence`` and ``relations``.
 
     Args:
         source: The document; it is changed.
@@ -247,6 +248,7 @@ def add_links(source: DoclingDocument, linked: LinkedDocument) -> None:
                 "text": linked.document.sentences[link.sentence].text,
                 "refs": refs["sentences"][link.sentence],
                 "confidence": plain_number(link.confidence),
+                "paragraph_confidence": plain_number(link.paragraph_confidence),
                 "relations": None if link.relations is None else dict(link.relations),
             }
             for link in links

@@ -30,8 +30,9 @@ class PictureMeta(DocMeta):
     """The metadata of a chunk by docling, and its pictures.
 
     Attributes:
-        pictures: For each picture ``ref`` (of the item in the document), ``caption``, ``confidence`` of its links with
-            the chunk (None if it only stands there) and ``sentences``, those of the chunk that it belongs to.
+        pictures: For each picture ``ref`` (of the item in the document), ``caption``, ``paragraph_confidence`` (that it
+            belongs to a paragraph of the chunk; None if it only stands there) and ``sentences``, those of the chunk
+            that it belongs to.
     """
 
     pictures: list[dict[str, Any]] = Field(default_factory=list)
@@ -100,6 +101,6 @@ def _pictures(chunk: Chunk, refs: list[list[str]]) -> Iterator[dict[str, Any]]:
         yield {
             "ref": refs[image.image][0],
             "caption": image.caption,
-            "confidence": image.confidence,
+            "paragraph_confidence": image.paragraph_confidence,
             "sentences": [quote.text for quote in image.sentences],
         }

@@ -32,7 +32,8 @@ except ModuleNotFoundError:
     raise
 
 HIDDEN = [
-    *"document chunk image source words tokens cut start end confidence by problem also_in caption alt linked".split()
+    *"document chunk image source words tokens cut start end paragraph_confidence by".split(),
+    *"problem also_in caption alt linked".split(),
 ]
 """Metadata that is hidden from embeddings and language models."""
 
@@ -47,7 +48,7 @@ def nodes(
 
     The chunks are cut as ``LinkedDocument.chunks`` does; a context is limited by ``context_words`` alone.
 
-    A text node has its images as ``CHILD``, an image node its chunk with the highest confidence as ``PARENT``; if an
+    A text node has its images as ``CHILD``, an image node its surest chunk as ``PARENT``; if an
     image belongs to two chunks, its metadata has the id of the other one (``also_in``). The text of an image node is
     its caption, else its alternative text, and its context.
     """
@@ -57,7 +58,7 @@ def nodes(
     homes: dict[int, list[tuple[float, TextNode, ChunkImage]]] = {}
     for chunk, text in zip(cut, texts, strict=True):
         for entry in chunk.images:
-            homes.setdefault(entry.image, []).append((entry.confidence or 0.0, text, entry))
+            homes.setdefault(entry.image, []).append((entry.paragraph_confidence or 0.0, text, entry))
     for number, chunks in sorted(homes.items()):
         _, parent, home = max(chunks, key=lambda chunk: chunk[0])
         other_ids = [text.node_id for _, text, _ in chunks if text is not parent]
@@ -104,7 +105,7 @@ def _image_node(linked: LinkedDocument, home: ChunkImage, words: int, also_in: l
         "document": context.document,
         "image": context.image,
         "source": context.source,
-        "confidence": home.confidence,
+        "paragraph_confidence": home.paragraph_confidence,
         "by": home.by,
         "problem": context.problem,
         "also_in": also_in[0] if also_in else None,

@@ -121,8 +121,8 @@ def checked(
         surest = sorted(about.sentences, key=lambda s: (-(s.confidence or 0.0), s.sentence))
         quotes = tuple(Quote(**{f.name: getattr(s, f.name) for f in fields(Quote)}) for s in surest)
         yield Draft(
-            prompt.id, place, sha256, about.image, about.source, text, True, about.confidence or 0.0, quotes,
-            caption=about.caption, model=model,
+            prompt.id, place, sha256, about.image, about.source, text, True,
+            max((s.confidence or 0.0 for s in surest), default=0.0), quotes, caption=about.caption, model=model,
         )  # fmt: skip
 
 

@@ -64,7 +64,7 @@ def context(
     """Give for each picture the sentences that talk about it: enough to describe it, or to ask a model about it.
 
     Whole sentences, the surest first until they fill the words, in reading order; beside them headings, caption,
-    alternative text, confidence, and where each sentence stands in the document.
+    alternative text, the confidence of the paragraph, and where each sentence stands in the document.
 
     **Examples**
 
@@ -132,11 +132,12 @@ def _context_table(contexts: list[Context]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 1, 0))
     table.add_column("Picture", overflow="fold")
     table.add_column("Context")
-    table.add_column("Confidence", no_wrap=True)
+    table.add_column("Paragraph", no_wrap=True)
     for context in contexts:
         cell = Text(" › ".join(map(readable, context.headings)), style="dim")
         cell.append(f"{chr(10) if context.headings else ''}{readable(context.text) or 'nothing'}", style="not dim")
-        confidence = Text(f"by {context.by}", style="dim") if context.confidence is None else bar(context.confidence)
+        sure = context.paragraph_confidence
+        confidence = Text(f"by {context.by}", style="dim") if sure is None else bar(sure)
         table.add_row(Text(shortened(readable(context.source), 40)), cell, confidence)
     return table
 
@@ -199,7 +200,8 @@ def _picture(image: ChunkImage) -> Text:
 
     text = Text(shortened(readable(image.source), 40))
     also = "" if image.also_in is None else f", also in {image.also_in}"
-    text.append(f" ({f'by {image.by}' if image.confidence is None else percent(image.confidence)}{also})", style="dim")
+    sure = image.paragraph_confidence
+    text.append(f" ({f'by {image.by}' if sure is None else f'paragraph {percent(sure)}'}{also})", style="dim")
     return text
 
 

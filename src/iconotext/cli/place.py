@@ -122,13 +122,13 @@ def _table(result: PlacedOut) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 1, 0))
     table.add_column("Picture", overflow="fold")
     table.add_column("Sentence")
-    table.add_column("Confidence", no_wrap=True)
+    table.add_column("Paragraph", no_wrap=True)
     table.add_column("Why")
     for placement in result.placed:
         table.add_row(
             Text(shortened(readable(placement.picture), 40)),
             Text(readable(placement.text)),
-            bar(placement.confidence or 0.0),
+            bar(placement.paragraph_confidence or 0.0),
             Text(readable(placement.why), style="dim"),
         )
     return table

@@ -48,7 +48,8 @@ def link_rows(
     Returns:
         The batch, of the same kind and with the same rows, with two more columns. ``iconotext_links`` is a list, the
         strongest link first, of ``image`` and ``text``, the numbers of the picture and of the text among the row's own
-        (``text`` is null if the row has one text), ``sentence``, the linked sentence, and ``confidence``.
+        (``text`` is null if the row has one text), ``sentence``, the linked sentence, ``confidence``, that the picture
+        belongs to this sentence, and ``paragraph_confidence``, that it belongs to its paragraph.
         ``iconotext_problems`` is a list of texts: why the row, or a picture of it, could not be linked. For a batch of
         the Hugging Face library only the two columns are returned, which it adds to the others.
 
@@ -97,6 +98,7 @@ def links_of(linked: LinkedDocument, sample: Sample | None = None) -> list[dict[
             "text": link.sentence if sample is None else sample.texts[link.sentence],
             "sentence": linked.document.sentences[link.sentence].text,
             "confidence": plain_number(link.confidence),
+            "paragraph_confidence": plain_number(link.paragraph_confidence),
         }
         for link in linked.links
     ]
@@ -178,15 +180,23 @@ def _with_columns(batch: Any, links: list[list[dict[str, Any]]], problems: list[
         case "pyarrow":
             import pyarrow as pa
 
-            number, text = pa.int32(), pa.string()
-            link = pa.struct({"image": number, "text": number, "sentence": text, "confidence": pa.float32()})
+            number, text, share = pa.int32(), pa.string(), pa.float32()
+            link = pa.struct(
+                {"image": number, "text": number, "sentence": text, "confidence": share, "paragraph_confidence": share}
+            )
             arrays = {LINKS: pa.array(links, pa.list_(link)), PROBLEMS: pa.array(problems, pa.list_(text))}
             old = {name: batch.column(name) for name in batch.schema.names if name not in new}
             return type(batch).from_arrays([*old.values(), *arrays.values()], names=[*old, *arrays])
         case "polars":
             import polars as pl
 
-            fields = {"image": pl.Int32, "text": pl.Int32, "sentence": pl.String, "confidence": pl.Float32}
+            fields = {
+                "image": pl.Int32,
+                "text": pl.Int32,
+                "sentence": pl.String,
+                "confidence": pl.Float32,
+                "paragraph_confidence": pl.Float32,
+            }
             types = {LINKS: pl.List(pl.Struct(fields)), PROBLEMS: pl.List(pl.String)}
             return batch.with_columns([pl.Series(name, values, dtype=types[name]) for name, values in new.items()])
         case "pandas":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -53,29 +53,19 @@ def choose_links(
     chosen[:, takes_part] = chosen_cells(
         combination.confidence[:, takes_part], k=settings.k, min_confidence=min_confidence
     )
-    in_blocks = all(sentence.block is not None for sentence in document.sentences)
-    blocks = np.array([sentence.block for sentence in document.sentences]) if in_blocks else None
-    links = _links(combination, chosen.nonzero(), blocks)
-    return LinkedDocument(document, tuple(links), combination.score, model)
+    return LinkedDocument(document, tuple(_links(combination, chosen.nonzero())), combination.score, model)
 
 
-def _links(
-    combination: Combination, cells: tuple[NDArray[np.intp], ...], blocks: NDArray[np.int64] | None
-) -> list[Link]:
-    """Make the links of chosen cells, best first; with ``blocks``, the block of each sentence, also of paragraphs."""
+def _links(combination: Combination, cells: tuple[NDArray[np.intp], ...]) -> list[Link]:
+    """Make the links of chosen cells, best first."""
     i, j = cells
     if not len(i):
         return []
     by_kind = combination.contributions
     rows = np.array([matrix[i, j] for matrix in by_kind.values()]).reshape(-1, len(i)).T.tolist()
     contributions = [dict(zip(by_kind, row, strict=True)) for row in rows]
-    paragraphs: list[Any] = [None] * len(i)
-    if blocks is not None:
-        same = (blocks[i][:, None] == blocks).astype(np.float32)  # (links, S)
-        paragraphs = np.minimum((same * combination.share.T[j]).sum(axis=1), 1.0).tolist()
-    columns = (i, j, combination.score[i, j], combination.confidence[i, j])
-    values = zip(*(column.tolist() for column in columns), contributions, paragraphs, strict=True)
-    links = [Link(s, v, score, sure, by_kind, paragraph=block) for s, v, score, sure, by_kind, block in values]
+    numbers = (matrix[i, j].tolist() for matrix in (combination.score, combination.confidence, combination.paragraph))
+    links = [Link(*values) for values in zip(i.tolist(), j.tolist(), *numbers, contributions, strict=True)]
     return sorted(links, key=lambda link: (-link.score, link.image, link.sentence))
 
 

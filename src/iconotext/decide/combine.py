@@ -25,7 +25,8 @@ where ``even`` leaves a sentence as probable as it is without captions. This bou
 the layout.
 
 On publishers that were not in the fit, high probabilities are too high. So a probability p of the softmax is reported
-as the confidence p - ``OVERRATED`` p ** 4, which does not change the order of the sentences.
+as the confidence p - ``OVERRATED`` p ** 4, which does not change the order of the sentences. Most wrong sentences stand
+in the right paragraph, so the sum over a block is reported, too, corrected by ``paragraph_confidence``.
 
 Reference weights are not fitted, since the labels of the fit come from references; they follow from how often
 references are right.
@@ -38,7 +39,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -64,6 +65,8 @@ if TYPE_CHECKING:
     from iconotext.evidence.caption import Reading
     from iconotext.types import FloatMatrix
 
+Floating = TypeVar("Floating", np.float32, np.float64)
+
 FITTED: tuple[Evidence, ...] = tuple(kind.name for kind in EVIDENCE_KINDS if kind.fitted == "together")
 """The kinds whose weights are fitted together, in the order of their names in ``coefficients.json``."""
 
@@ -87,6 +90,9 @@ OVERRATED = 0.2
 
 ``python -m fitting confidence`` fits it; above 0.25 the order of sentences would change.
 """
+
+UNDERRATED = 0.06
+"""How far the sum over a paragraph is corrected; ``python -m fitting confidence`` fits it."""
 
 PRIOR_CAPTIONS = 50
 """Weight, in captions, of the prior assumption of ``silent_share`` that no caption is silent."""
@@ -119,13 +125,15 @@ class Combination:
         score: (S, V) float32: the cosine if pictures are the only evidence, else the confidence.
         confidence: (S, V) float32, 0 to 1, probability that the cell is a link. A column sums to at most 1, unless
             several sentences cite the image explicitly: all of them can be right.
-        share: (S, V) float32, the same without the correction by ``OVERRATED``; its sum over a paragraph is the
-            paragraph's probability, since most paragraphs are right even where the sentence is wrong.
+        paragraph: (S, V) float32, 0 to 1, probability that any sentence of the cell's block is a link; at least the
+            confidence, and equal to it for a sentence without a block.
+        share: (S, V) float32, the confidence without the correction by ``OVERRATED``.
     """
 
     contributions: dict[Evidence, FloatMatrix]
     score: FloatMatrix
     confidence: FloatMatrix
+    paragraph: FloatMatrix
     share: FloatMatrix
 
 
@@ -156,7 +164,7 @@ def combine(
     """Combine the evidence of each document; ``silent`` is the share of silent captions in the collection of each."""
     combinations = [
         Combination(
-            {kind: np.zeros(item.shape, np.float32) for kind in kinds_of(item)}, *np.zeros((3, *item.shape), np.float32)
+            {kind: np.zeros(item.shape, np.float32) for kind in kinds_of(item)}, *np.zeros((4, *item.shape), np.float32)
         )
         for item in evidence
     ]
@@ -193,17 +201,46 @@ def _combined(
     confidence = share - np.float32(OVERRATED) * share**4
     # All sentences that cite an image can be right: one is wrong only if its citation and the rest are both wrong.
     explicit = reference >= EXPLICIT
+    paragraph = _paragraph(cells, evidence, share, explicit)
     for probability in (share, confidence):
-        probability[explicit] = 1 - (1 - probability[explicit]) * np.float32(1 - EXPLICIT_PRECISION)
+        probability[explicit] = _cited(probability[explicit])
+    paragraph = np.maximum(paragraph, confidence)  # which it is for a sentence without a block
     matrices = {kind: cells.matrices(values) for kind, values in odds.items()}
-    confidences, shares = cells.matrices(confidence), cells.matrices(share)
+    results = zip(*map(cells.matrices, (confidence, paragraph, share)), strict=True)
     combinations = []
-    for number, item in enumerate(evidence):
+    for number, (item, own) in enumerate(zip(evidence, results, strict=True)):
         kinds = kinds_of(item)
-        score = confidences[number] if kinds != ["picture"] or item.similarity is None else item.similarity
-        contributions = {kind: matrices[kind][number] for kind in kinds}
-        combinations.append(Combination(contributions, score, confidences[number], shares[number]))
+        score = own[0] if kinds != ["picture"] or item.similarity is None else item.similarity
+        combinations.append(Combination({kind: matrices[kind][number] for kind in kinds}, score, *own))
     return combinations
+
+
+def paragraph_confidence(share: NDArray[Floating], underrated: float = UNDERRATED) -> NDArray[Floating]:
+    """Return the confidence of paragraphs, 0 to 1, given their sums of the softmax, 0 to 1, in the same order.
+
+    On publishers that were not in the fit, small sums are too small, and those near 1 too large. The result is never
+    below the confidence of a single sentence with this probability.
+    """
+    return (1 - underrated) * share ** (1 - 6 * underrated)
+
+
+def _cited(probability: FloatMatrix) -> FloatMatrix:
+    """Return the probability of what is also cited explicitly."""
+    return np.asarray(1 - (1 - probability) * np.float32(1 - EXPLICIT_PRECISION), np.float32)
+
+
+def _paragraph(
+    cells: Cells, evidence: Sequence[DocumentEvidence], share: FloatMatrix, explicit: NDArray[np.bool_]
+) -> FloatMatrix:
+    """Return (cells,) the probability that a sentence of the cell's block is a link; 0 without a block."""
+    number = np.array([-1 if s.block is None else s.block for item in evidence for s in item.sound.sentences])
+    own = number[cells.sentence]
+    begins = np.diff(own, prepend=-1) != 0
+    begins[cells.begin] = True
+    block = np.cumsum(begins) - 1
+    probability = paragraph_confidence(np.minimum(np.bincount(block, share), 1).astype(np.float32))[block]
+    cited = np.bincount(block, explicit)[block] > 0
+    return np.where(own < 0, np.float32(0), np.where(cited, _cited(probability), probability))
 
 
 def stated_weight(name: Evidence) -> Coefficients:
@@ -471,4 +508,6 @@ def _spread(weighed: Combination, item: DocumentEvidence) -> Combination:
         return columns
 
     contributions = {kind: whole(matrix) for kind, matrix in weighed.contributions.items()}
-    return Combination(contributions, whole(weighed.score), whole(weighed.confidence), whole(weighed.share))
+    return Combination(
+        contributions, *map(whole, (weighed.score, weighed.confidence, weighed.paragraph, weighed.share))
+    )

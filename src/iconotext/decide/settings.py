@@ -46,7 +46,8 @@ class LinkSettings(BaseModel):
     """Sentences for each picture, at most. Those with the largest confidences."""
 
     min_confidence: float | None = Field(None, ge=0, le=1)
-    """Drop less probable links (default: 0.1). For pictures as the only evidence, the default is 0."""
+    """Drop links to less probable sentences (default: 0.1). The confidence of the sentence counts, not that of its
+    paragraph. For pictures as the only evidence, the default is 0."""
 
     text: str | None = None
     """Text backbone (default: that of the model). Name or folder of a sentence-transformers model. The default model

@@ -60,7 +60,7 @@ class PlacementOut(BaseModel):
     caption: Text | None
     alt: Text | None
     confidence: Number = Field(description="Probability that the sentence is the right one.")
-    paragraph: Number = Field(description="Probability that its paragraph is the right one.")
+    paragraph_confidence: Number = Field(description="Probability that its paragraph is, by which it was chosen.")
     evidence: dict[str, Number] = Field(description="What each kind of evidence adds to the log-odds.")
     relations: list[str] = Field(description="How sentence and picture stand to each other, where that stands out.")
     why: Text = Field(description="The reason in words.")
@@ -110,7 +110,7 @@ def placed(linked: LinkedDocument, folder: Path | None = None) -> PlacedOut:
                 caption=image.caption,
                 alt=image.alt,
                 confidence=link.confidence,
-                paragraph=link.confidence if link.paragraph is None else link.paragraph,
+                paragraph_confidence=link.paragraph_confidence,
                 evidence=dict(link.evidence),
                 relations=[relation.name for relation, _ in relations[link.sentence, link.image]],
                 why=reason(document.sentences[link.sentence].text, image, link),

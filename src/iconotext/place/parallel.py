@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from iconotext import types
+from iconotext.decide.combine import paragraph_confidence
 from iconotext.images import is_harmless
 from iconotext.linked import LinkedDocument
 from iconotext.place.pictures import from_elsewhere
@@ -154,7 +155,10 @@ def _best_link(text: Document, image: int, column: NDArray[np.float64]) -> Link:
     """The link of an image to its most probable sentence, given its (S,) probabilities."""
     blocks = np.array([-1 if sentence.block is None else sentence.block for sentence in text.sentences])
     best = int(column.argmax())
-    paragraph = min(float(column[blocks == blocks[best]].sum()), 1.0) if blocks[best] >= 0 else None
     confidence = float(column[best])
+    paragraph = confidence
+    if blocks[best] >= 0:
+        own = np.minimum(column[blocks == blocks[best]].sum(keepdims=True), 1.0)
+        paragraph = max(float(paragraph_confidence(own)[0]), confidence)
     odds = float(np.log(confidence * len(column)))  # against a sentence at random
-    return Link(best, image, confidence, confidence, {"context": odds}, paragraph=paragraph)
+    return Link(best, image, confidence, confidence, paragraph, {"context": odds})

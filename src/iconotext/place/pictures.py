@@ -273,7 +273,10 @@ def _linked_document(row: LinkedOut, folder: Path, settings: ReadSettings) -> Li
     images = tuple(_image(image, origin, within, settings) for image in row.images)
     sentences = tuple(Sentence(s.text, s.block, s.kind, level=s.level) for s in row.sentences)
     similarity = np.array(row.similarity, np.float32).reshape(len(sentences), len(images))
-    links = tuple(Link(e.sentence, e.image, e.score or 0.0, e.confidence or 0.0, {}) for e in row.links)
+    links = tuple(
+        Link(e.sentence, e.image, e.score or 0.0, e.confidence or 0.0, e.paragraph_confidence or 0.0, {})
+        for e in row.links
+    )
     if any(link.sentence >= len(sentences) or link.image >= len(images) for link in links):
         raise ValueError("links: a number is larger than that of the sentences or pictures")
     document = Document(row.id, sentences, images, source=origin, language=row.language)

@@ -11,7 +11,7 @@ from iconotext.evidence.kinds import DEFAULT_EVIDENCE, evidence_names
 from iconotext.system.plugins import Choices
 from iconotext.types import Evidence
 
-MIN_CONFIDENCE = 0.2
+MIN_CONFIDENCE = 0.33
 """Default of ``min_confidence``; see ``docs/results/records/place-figures-least.json`` for what it means."""
 
 
@@ -25,8 +25,8 @@ class PlaceSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     min_confidence: float = Field(MIN_CONFIDENCE, ge=0, le=1)
-    """Smallest probability of a place. It says that the picture belongs to the paragraph; pictures below it are left
-    out."""
+    """Smallest confidence of a paragraph. It says that the picture belongs to the paragraph, not to one sentence of it;
+    pictures below it are left out."""
 
     most: int | None = Field(None, ge=1)
     """Most pictures for the text (default: no limit). The most probable ones are taken."""

@@ -96,8 +96,8 @@ def chosen(linked: Linked, settings: PlaceSettings) -> Linked:
     Args:
         linked: The ``joined`` document, each picture linked to its best sentence.
     """
-    probable = [link for link in linked.links if (link.paragraph or link.confidence) >= settings.min_confidence]
-    probable.sort(key=lambda link: (-(link.paragraph or link.confidence), link.image))
+    probable = [link for link in linked.links if link.paragraph_confidence >= settings.min_confidence]
+    probable.sort(key=lambda link: (-link.paragraph_confidence, link.image))
     placed = probable[: settings.most]
     beyond = f"the text has {counted(len(placed), 'picture')} already, and others fit it better"
     images = list(linked.document.images)

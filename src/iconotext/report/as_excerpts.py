@@ -39,7 +39,7 @@ _LISTS: dict[tuple[type, str], type] = {
 NUMBERS = frozenset(
     "image page sentence chunk first last start end source_start source_end words tokens also_in".split()
 )
-_SHARES = frozenset(("confidence", "score"))
+_SHARES = frozenset(("confidence", "paragraph_confidence", "score"))
 
 
 def row(excerpt: Excerpts) -> dict[str, Any]:

@@ -80,9 +80,9 @@ class LinkOut(_Part):
     sentence: int
     image: int
     score: Number
-    confidence: Number = Field(description="Probability that the link is right.")
+    confidence: Number = Field(description="Probability that the picture belongs to the sentence.")
+    paragraph_confidence: Number = Field(description="Probability that it belongs to the sentence's paragraph.")
     evidence: dict[str, Number] = Field(description="What each kind of evidence adds to the log-odds.")
-    paragraph: Number | None = Field(None, description="Probability that the picture belongs to the paragraph.")
     explanation: ExplanationOut | None = None
     relations: dict[str, Number] | None = Field(None, description="How probable each coherence relation is.")
 

@@ -99,7 +99,7 @@ def _why(document: Document, link: Link, related: Related) -> str:
     words = carried_by(document.sentences[link.sentence].text, link.explanation)
     relations = ", ".join(related[link.sentence, link.image])
     return (
-        percent(link.confidence)
+        f"{percent(link.confidence)}, its paragraph {percent(link.paragraph_confidence)}"
         + (f"; {relations}" if relations else "")
         + (f"; carried by: {inline_text(words)}" if words else "")
     )

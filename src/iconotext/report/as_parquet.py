@@ -67,7 +67,15 @@ OF_LINK = (
     ),
     Column("block", "int32", "Number of the sentence's block.", lambda _, sentence: sentence.block),
     Column("score", "float", "The value from which links were chosen.", lambda link, _: link.score),
-    Column("confidence", "float", "Probability that the link is right.", lambda link, _: link.confidence),
+    Column(
+        "confidence", "float", "Probability that the picture belongs to the sentence.", lambda link, _: link.confidence
+    ),
+    Column(
+        "paragraph_confidence",
+        "float",
+        "Probability that the picture belongs to the sentence's paragraph.",
+        lambda link, _: link.paragraph_confidence,
+    ),
     *(
         Column(
             f"evidence_{kind}",

@@ -17,7 +17,7 @@ from iconotext.excerpts import CHUNK_WORDS, SHIPPED_TOKENIZER, Chunk, ChunkImage
 from iconotext.report.context import Excerpts, check_words, image_file
 from iconotext.report.flow import Span, common_path, count_words
 from iconotext.report.length import Ruler, stretches, tokens_ruler, within_limit, words_ruler
-from iconotext.types import Document, Image, LinkedDocument, Sentence
+from iconotext.types import Document, Image, Link, LinkedDocument, Sentence
 
 BOTH = 0.5
 """An image is also in a second chunk if that has at least this share of the first one's confidence. The confidences of
@@ -38,8 +38,9 @@ def chunks(
     before a heading, else between two blocks, else between two sentences; after a heading only if there is no other.
     A sentence that is longer than the limit is divided between words, and ``Chunk.cut`` says so.
 
-    An image is in the chunk with the largest sum of its links' confidences; if it belongs to a second one (``BOTH``),
-    it is in both, and both say so. An image without links is in the chunk where it stands. No image is left out.
+    An image is in the chunk whose linked paragraphs it belongs to most probably; if it belongs to a second one
+    (``BOTH``), it is in both, and both say so. An image without links is in the chunk where it stands. No image is left
+    out.
 
     Args:
         words: Maximum length of a chunk in words; ``CHUNK_WORDS`` by default.
@@ -128,7 +129,7 @@ def _cost(before: Sentence, after: Sentence) -> int:
 
 
 Home = tuple[str, float | None]
-"""The reason why an image is in a chunk (``ChunkImage.by``), and the confidence."""
+"""The reason why an image is in a chunk (``ChunkImage.by``), and ``ChunkImage.paragraph_confidence``."""
 
 
 def _homes(
@@ -137,12 +138,20 @@ def _homes(
     """Return the numbers of an image's chunks, one or two, each with the reason.
 
     Args:
-        starts: Offsets of the chunks in the text. A sentence that is divided counts for the chunk where it begins.
+        starts: Offsets of the chunks in the text. A sentence that is divided counts for the chunk where it begins, and
+            a paragraph that is divided for each chunk by the confidences of its linked sentences there.
     """
     shares: dict[int, float] = {}
+    paragraphs: dict[int, list[Link]] = {}
     for link in excerpts.links.get(image, ()):
-        number = _at(starts, excerpts.spans[link.sentence][0])
-        shares[number] = shares.get(number, 0.0) + link.confidence
+        block = linked.document.sentences[link.sentence].block
+        paragraphs.setdefault(-1 - link.sentence if block is None else block, []).append(link)
+    for links in paragraphs.values():
+        total = sum(link.confidence for link in links)
+        for link in links:
+            number = _at(starts, excerpts.spans[link.sentence][0])
+            part = link.confidence / total if total else 1 / len(links)
+            shares[number] = shares.get(number, 0.0) + part * link.paragraph_confidence
     if shares:
         first, *others = sorted(shares, key=lambda number: (-shares[number], number))
         second = [number for number in others[:1] if not once and shares[number] >= BOTH * shares[first] > 0]
@@ -204,7 +213,7 @@ def _cut(part: Part, spans: Sequence[Span]) -> Cut | None:
 def _image(
     image: Image, excerpts: Excerpts, n: int, starts: Sequence[int], chunk: int, homes: Mapping[int, Home]
 ) -> ChunkImage:
-    by, confidence = homes[chunk]
+    by, paragraph_confidence = homes[chunk]
     return ChunkImage(
         image=n,
         source=image.source,
@@ -213,7 +222,7 @@ def _image(
         alt=image.alt,
         problem=image.problem,
         by=by,
-        confidence=confidence,
+        paragraph_confidence=paragraph_confidence,
         also_in=next((other for other in homes if other != chunk), None),
         sentences=tuple(
             excerpts.quote(i, n)

@@ -17,7 +17,7 @@ from iconotext.report.embedded import embed
 from iconotext.report.flow import count_words, document_text, heading_paths, links_by_image, space_after
 from iconotext.report.relations import shown_relations
 from iconotext.report.source_offsets import source_spans
-from iconotext.types import Document, Image, LinkedDocument
+from iconotext.types import Document, Image, Link, LinkedDocument
 
 FAR = 300.0
 """A sentence that is not linked is left out, even if there is room, if its odds are smaller than the best one's by more
@@ -38,15 +38,15 @@ class Context:
         source: Its address, as the document writes it.
         file: Its file; None if it was inside the document, or could not be loaded.
         page: Its page in a PDF.
-        headings: The headings above the most likely sentence, highest first.
+        headings: The headings above the most likely sentence of the most likely paragraph, highest first.
         caption: Its caption.
         alt: Its alternative text.
         words_in_picture: The text in the image; None if it was not read.
         problem: Why it was not linked.
         by: How the sentences were chosen: ``links``; ``score``, if no sentence is likely enough to be linked;
             ``place``, the nearest ones, if nothing else is known; ``nothing`` if there are none.
-        confidence: Of its best link.
-        relation: The relation of its best link, if one stands out; see ``report.relations``.
+        paragraph_confidence: Probability that it belongs to the paragraph of this sentence; None if it has no link.
+        relation: Its relation with this sentence, if one stands out; see ``report.relations``.
         sentences: Whole sentences, in reading order.
         text: Their texts; a line for each stretch of consecutive sentences.
     """
@@ -62,7 +62,7 @@ class Context:
     words_in_picture: str | None
     problem: str | None
     by: str
-    confidence: float | None
+    paragraph_confidence: float | None
     relation: str | None
     sentences: tuple[Excerpt, ...]
     text: str
@@ -97,9 +97,13 @@ class Excerpts:
         self.relations = shown_relations(linked.links)
         self._by_cell = {(link.sentence, link.image): link for link in linked.links}
 
+    def link(self, sentence: int, image: int) -> Link | None:
+        """Return the link of a sentence and an image."""
+        return self._by_cell.get((sentence, image))
+
     def quote(self, sentence: int, image: int) -> Excerpt:
         """Return a sentence, quoted for an image."""
-        link = self._by_cell.get((sentence, image))
+        link = self.link(sentence, image)
         source_start, source_end = self.source[sentence] or (None, None)
         return Excerpt(
             sentence,
@@ -133,9 +137,10 @@ def context(linked: LinkedDocument, image: int | Image, words: int = CONTEXT_WOR
 def contexts(linked: LinkedDocument, words: int = CONTEXT_WORDS) -> list[Context]:
     """Make the context of each image of a document: the sentences about it.
 
-    The linked sentences come first, by confidence, then those that are next likely to belong to the image (``FAR``), as
-    long as they fit: only whole sentences are included. Headings and captions are not used, since a context has them
-    separately. For an image with a ``problem`` the nearest sentences are taken, and ``by`` says so.
+    The linked sentences come first, those of the surest paragraph before others, then those that are next likely to
+    belong to the image (``FAR``), as long as they fit: only whole sentences are included. Headings and captions are not
+    used, since a context has them separately. For an image with a ``problem`` the nearest sentences are taken, and
+    ``by`` says so.
 
     Args:
         words: Maximum number of words of all sentences together; in scripts without spaces, of characters.
@@ -158,7 +163,7 @@ def _context(linked: LinkedDocument, excerpts: Excerpts, number: int, words: int
     document, image = linked.document, linked.document.images[number]
     by, ranked = ranked_sentences(linked, excerpts, number)
     chosen = fitting(ranked, excerpts.words, words, together=by == "place")
-    best = next(iter(excerpts.links.get(number, ())), None)
+    best = excerpts.link(ranked[0], number) if ranked else None
     relations = excerpts.relations[best.sentence, number] if best else None
     return Context(
         document=document.id,
@@ -172,7 +177,7 @@ def _context(linked: LinkedDocument, excerpts: Excerpts, number: int, words: int
         words_in_picture=None if image.lines is None else " ".join(line.text for line in image.lines),
         problem=image.problem,
         by=by,
-        confidence=None if best is None else best.confidence,
+        paragraph_confidence=None if best is None else best.paragraph_confidence,
         relation=relations[0][0].name if relations else None,
         sentences=tuple(excerpts.quote(i, number) for i in chosen),
         text=_text(document, chosen),
@@ -188,8 +193,13 @@ def ranked_sentences(linked: LinkedDocument, excerpts: Excerpts, image: int) -> 
     """Return the kind of ranking for an image (``Context.by``), and the numbers of its sentences, most likely first."""
     score = linked.similarity[:, image].astype(np.float64)
     running, position = excerpts.running, linked.document.images[image].position
-    linked_with = sorted(excerpts.links.get(image, ()), key=lambda link: (-link.confidence, -link.score, link.sentence))
-    first = [link.sentence for link in linked_with]
+    first = [
+        link.sentence
+        for link in sorted(
+            excerpts.links.get(image, ()),
+            key=lambda link: (-link.paragraph_confidence, -link.confidence, -link.score, link.sentence),
+        )
+    ]
     if first or score.any():
         odds = score / np.maximum(1.0 - score, 1e-9)  # a score may be exactly 1
         best = min(odds.max(), MAX_ODDS)
@@ -241,7 +251,8 @@ def context_card(context: Context) -> str:
     All text is escaped, and the picture is included in the HTML, so nothing is loaded.
     """
     picture = _picture(context)
-    confidence = f"by {context.by}" if context.confidence is None else percent(context.confidence)
+    sure = context.paragraph_confidence
+    confidence = f"by {context.by}" if sure is None else f"paragraph {percent(sure)}"
     parts = [
         ("small", " › ".join(context.headings)),
         ("p", context.text or "nothing"),

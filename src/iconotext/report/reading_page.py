@@ -337,7 +337,12 @@ def _data(linked: LinkedDocument, explained: dict[str, Any], number_of: Mapping[
     data: dict[str, Any] = {
         "kinds": kinds,
         "links": [
-            [link.sentence, link.image, *map(_finite, (link.score, link.confidence)), _weights(link, kinds)]
+            [
+                link.sentence,
+                link.image,
+                *map(_finite, (link.score, link.confidence, link.paragraph_confidence)),
+                _weights(link, kinds),
+            ]
             for link in linked.links
         ],
         "images": [

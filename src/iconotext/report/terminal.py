@@ -76,7 +76,7 @@ def overview(counts: Sequence[Counts]) -> Table:
 
 
 def links_table(linked: LinkedDocument) -> Table:
-    """Return a table of every image with its strongest sentence, the number of others, the confidence, and the totals.
+    """Return a table of every image with its strongest sentence, the number of others, confidences, and totals.
 
     Images that are left out for a harmless reason, such as the icons of a page, come last: a row for each reason.
 
@@ -94,6 +94,7 @@ def links_table(linked: LinkedDocument) -> Table:
     table.add_column("Belongs to", footer=Text(sentences))  # its cells are cut where a terminal is narrow
     table.add_column("More", justify="right", no_wrap=True)
     table.add_column("Confidence", no_wrap=True, footer=Text(links))
+    table.add_column("Paragraph", justify="right", no_wrap=True)
     left_out: dict[str, list[Image]] = {}
     for number, image in enumerate(document.images):
         name = Text(shortened(readable(image.source), 40))
@@ -101,7 +102,7 @@ def links_table(linked: LinkedDocument) -> Table:
             best, *others = by_image[number]
             belongs = _sentence(document.sentences[best.sentence].text, best.explanation)
             more = Text(f"+{len(others)}" if others else "", style="dim")
-            table.add_row(name, belongs, more, bar(best.confidence))
+            table.add_row(name, belongs, more, bar(best.confidence), percent(best.paragraph_confidence))
         elif image.problem and is_harmless(image.problem):
             left_out.setdefault(kind_of(image.problem), []).append(image)
         else:

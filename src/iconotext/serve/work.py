@@ -271,8 +271,8 @@ def as_judged(linked: LinkedDocument, answers: Answers) -> LinkedDocument:
     links = [link for link in linked.links if link.image not in answers]
     for image, answer in answers.items():
         for sentence in answer.sentences:
-            link = inferred.get((sentence, image)) or Link(sentence, image, 1.0, 1.0, {})
-            links.append(replace(link, score=1.0, confidence=1.0, paragraph=None if link.paragraph is None else 1.0))
+            link = inferred.get((sentence, image)) or Link(sentence, image, 1.0, 1.0, 1.0, {})
+            links.append(replace(link, score=1.0, confidence=1.0, paragraph_confidence=1.0))
     chosen = {image: answer.reviewers for image, answer in answers.items()}
     names = ", ".join(sorted({name for reviewers in chosen.values() for name in reviewers}))
     note = f"{len(chosen)} of {counted(len(linked.document.images), 'picture')} linked as chosen by {names}"

@@ -14,8 +14,8 @@
     layout: "Place in the document", reference: "Mention in the text",
   };
 
-  const links = data.links.map(([sentence, image, score, confidence, evidence], number) => (
-    { number, sentence, image, score, confidence, evidence, drawn: null, y: null }
+  const links = data.links.map(([sentence, image, score, confidence, paragraph, evidence], number) => (
+    { number, sentence, image, score, confidence, paragraph, evidence, drawn: null, y: null }
   ));
   const group = (key) => {
     const groups = new Map();
@@ -336,8 +336,10 @@
     quote.lang = document.getElementById("text").lang;
     quote.addEventListener("click", () => { back = element; viewer.close(); });
     if (data.images[link.image].by) return make("li", {}, quote, ...chips(link)); // nothing is left to be sure of
-    const sure = make("p", { class: "sure" }, `${percent(link.confidence)} sure`, bar(0, link.confidence * 100));
-    return make("li", {}, quote, sure, ...chips(link), evidence(link));
+    const sure = [[link.confidence, "this sentence"], [link.paragraph, "its paragraph"]].map(([share, of]) => (
+      make("p", { class: "sure" }, `${percent(share)} sure of ${of}`, bar(0, share * 100))
+    ));
+    return make("li", {}, quote, ...sure, ...chips(link), evidence(link));
   };
 
   const details = (image) => {
