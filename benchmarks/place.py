@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 ROOT = Path(__file__).resolve().parent.parent
-LEASTS = (0.0, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7)
+LEASTS = (0.0, 0.2, 0.25, MIN_CONFIDENCE, 0.4, 0.5, 0.6, 0.75)
 
 
 def main() -> None:
@@ -113,7 +113,7 @@ MEASURES: Mapping[str, Callable[..., object]] = {
 }
 
 Score = Callable[[Text], "tuple[FloatMatrix, NDArray[np.float64]]"]
-"""A text to the (S, V) scores of its cells, and the (V,) confidence of each picture's best place."""
+"""A text to the (S, V) scores of its cells, and the (V,) confidence of the paragraph at each picture's best place."""
 
 
 def test(text: Text, score: Score, least: float) -> Placed:
@@ -168,11 +168,8 @@ def weighed(
     def score(text: Text) -> tuple[FloatMatrix, NDArray[np.float64]]:
         evidence = text.known if known else text.evidence
         (found,) = combine([evidence.only([kind])], coefficients[text.publisher])
-        confidence = found.confidence
-        blocks = np.array([sentence.block for sentence in text.rewritten.document.sentences])
-        best = confidence.argmax(axis=0)
-        same = blocks[:, None] == blocks[best]
-        return confidence, (confidence * same).sum(axis=0).clip(max=1).astype(np.float64)
+        best = found.confidence.argmax(axis=0)
+        return found.confidence, found.paragraph[best, np.arange(len(best))].astype(np.float64)
 
     return score
 

@@ -24,7 +24,7 @@ from result_tables import Figure, Table
 
 from iconotext import Document, Linker, LinkSettings
 from iconotext.corpus.store import read_corpus
-from iconotext.decide.combine import combine
+from iconotext.decide.combine import combine, paragraph_confidence
 from iconotext.place.parallel import PARALLEL, aligned, in_parallel
 from iconotext.place.pictures import from_elsewhere
 from iconotext.place.settings import EVIDENCE, MIN_CONFIDENCE
@@ -142,9 +142,10 @@ def methods_of(linker: Linker) -> dict[str, tuple[Method, float]]:
             images = [replace(image, problem=None) for image in from_elsewhere(page, probable=True)]
             evidence = own.gather(replace(joined(translation.text, ()), images=tuple(images)))
             (found,) = combine([evidence])
-            confidence = np.zeros((len(translation.text.sentences), len(images)), np.float32)
-            confidence[:, evidence.numbers] = found.confidence
-            return confidence, of_paragraph(translation.text, confidence)
+            confidence, paragraph = np.zeros((2, len(translation.text.sentences), len(images)), np.float32)
+            confidence[:, evidence.numbers], paragraph[:, evidence.numbers] = found.confidence, found.paragraph
+            best = confidence.argmax(axis=0)
+            return confidence, paragraph[best, np.arange(len(best))].astype(np.float64)
 
         return method
 
@@ -166,7 +167,7 @@ def methods_of(linker: Linker) -> dict[str, tuple[Method, float]]:
         "`place`, all pictures": (weighed(*EVIDENCE), 0.0),
         "`place --parallel`": (parallel, MIN_CONFIDENCE),
         "`place --parallel`, all pictures": (parallel, 0.0),
-        "`place --parallel`, at least 0.5": (parallel, 0.5),
+        "`place --parallel`, at least 0.6": (parallel, 0.6),
     }
 
 
@@ -196,7 +197,7 @@ def parallel(translation: Translation, page: LinkedDocument) -> tuple[FloatMatri
 
 
 def of_paragraph(text: Document, confidence: FloatMatrix) -> NDArray[np.float64]:
-    """(V,) the probability of the paragraph of each picture's best sentence."""
+    """(V,) the confidence of the paragraph of each picture's best sentence."""
     blocks = np.array([sentence.block for sentence in text.sentences])
     same = blocks[:, None] == blocks[confidence.argmax(axis=0)]
-    return np.asarray((confidence * same).sum(axis=0).clip(max=1), np.float64)
+    return np.asarray(paragraph_confidence((confidence * same).sum(axis=0).clip(max=1)), np.float64)

@@ -80,7 +80,7 @@ def test_documents_that_were_loaded_from_files(article):
 def test_answers_get_the_pictures_of_their_chunks(article):
     chunks = PictureConverter(words=16).run(sources=[article])["documents"]
     made = Pipeline()
-    made.add_component("place", PicturePlacer(most=1, min_confidence=0.2))
+    made.add_component("place", PicturePlacer(most=1, min_confidence=0.33))
     pipeline = Pipeline.loads(made.dumps(), allowed_modules=["iconotext.adapters.haystack"])
     replies = ["Nothing is said.\n\nOn the roof sleeps a *cat*.", "It rains."]
     answer = pipeline.run({"place": {"replies": replies, "documents": chunks}})["place"]

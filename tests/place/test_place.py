@@ -312,7 +312,7 @@ def test_a_translation_gets_its_pictures_where_the_document_has_them(linker, ori
         "Eine rote Tram fährt alle zehn Minuten am Hafen entlang.",
         "Sie hält dort nicht.",
     )
-    assert all(0.2 <= link.paragraph_confidence <= 1 for link in linked.links)
+    assert all(0.33 <= link.paragraph_confidence <= 1 for link in linked.links)
     assert "its document links it with “Loaves of bread" in placed(linked).placed[-1].why
     assert sentences_of(linker.place(TRANSLATED, [linker.link(original)], PlaceSettings(parallel=True))) == (
         sentences_of(linked)
