@@ -138,7 +138,9 @@ def in_chunks(linked: LinkedDocument, cut: Sequence[Chunk]) -> Iterator[tuple[bo
     for j, image in enumerate(document.images):
         gold = {i for i, other in document.links or () if other == j}
         if gold:
-            homes = [(each.confidence or 0.0, chunk) for chunk in cut for each in chunk.images if each.image == j]
+            homes = [
+                (each.paragraph_confidence or 0.0, chunk) for chunk in cut for each in chunk.images if each.image == j
+            ]
             first = max(homes, key=lambda home: home[0])[1]
             stands = max((image.position or 0) - 1, 0)
             there = next(chunk for chunk in cut if chunk.first <= stands <= chunk.last)

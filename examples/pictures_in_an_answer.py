@@ -82,6 +82,6 @@ with TemporaryDirectory() as name:
     linked = linker.place(ANSWER, retrieved)
     print(markdown(linked, folder))
     for each in placed(linked).placed:
-        print(f"{each.picture} at {each.text!r} ({each.confidence:.0%}): {each.why}")
+        print(f"{each.picture} at {each.text!r} ({each.paragraph_confidence:.0%}): {each.why}")
     for left_out in placed(linked).left_out:
         print(f"{left_out.picture} is left out: {left_out.why}")

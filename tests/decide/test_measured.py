@@ -65,7 +65,7 @@ def test_in_words():
         paragraph=0.832, paragraph_range=(0.73, 0.99),
     )  # fmt: skip
     assert row.words.replace("\u00a0", " ") == (
-        "Of links of 50 % or more, 62 % (59–72 by publisher) led to the right sentence and 83 % (73–99) to the right "
+        "Of sentences that were 50 % sure or more, 62 % (59–72 by publisher) were right and 83 % (73–99) in the right "
         "paragraph, measured on 90 cited figures of 3 publishers that were left out of the fit; 55 % of the figures had "
         "such a link."
     )

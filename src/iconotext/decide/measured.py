@@ -56,8 +56,8 @@ class Measured(NamedTuple):
         """The row as a sentence."""
         sentence = _with_range(self.sentence, self.sentence_range, " by publisher")
         return (
-            f"Of links of {self.confidence} or more, {sentence} led to the right sentence and {self.right_paragraph} "
-            f"to the right paragraph, measured on {self.source} that were left out of the fit; {self.figures} of the "
+            f"Of sentences that were {self.confidence} sure or more, {sentence} were right and {self.right_paragraph} "
+            f"in the right paragraph, measured on {self.source} that were left out of the fit; {self.figures} of the "
             "figures had such a link."
         )
 
