@@ -182,7 +182,7 @@ def test_a_thread_that_was_drawn_anew_while_lit_goes_out_again(open_page, linked
 
 def test_the_slider_hides_links_and_the_count_follows(open_page, linked):
     page = open_page(linked, height=1600)
-    slider = page.get_by_label("Sure of the sentence, at least")
+    slider = page.get_by_label("Sentence confidence")
     assert page.locator("#count").inner_text() == "5 of 5 links"
     slider.fill("50")
     until(page, "document.getElementById('count').textContent === '3 of 5 links'")
@@ -203,7 +203,7 @@ def test_the_slider_hides_links_and_the_count_follows(open_page, linked):
 def test_the_slider_says_how_often_such_links_are_right(open_page, linked):
     links = tuple(replace(each, evidence={"caption": 1.0, "layout": 0.5}) for each in linked.links)
     page = open_page(replace(linked, links=links))
-    slider, measured = page.get_by_label("Sure of the sentence, at least"), page.locator("#measured")
+    slider, measured = page.get_by_label("Sentence confidence"), page.locator("#measured")
     assert not measured.is_visible()
     slider.hover()
     assert measured.is_visible()
@@ -394,7 +394,7 @@ def test_a_very_long_document_stays_usable(open_page):
     page.locator("#p299").scroll_into_view_if_needed()
     page.locator("#p299 img").hover()
     assert "p299" in lit(page)
-    page.get_by_label("Sure of the sentence, at least").fill("80")
+    page.get_by_label("Sentence confidence").fill("80")
     until(page, "document.getElementById('count').textContent === '300 of 900 links'")
 
 
