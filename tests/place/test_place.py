@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
 
 from iconotext import Document, Image, Linker, LinkSettings, ReadSettings, Sentence, read
 from iconotext.errors import DocumentError, OutputError, SettingError
@@ -15,13 +16,14 @@ from iconotext.excerpts import Chunk
 from iconotext.linked import LinkedDocument
 from iconotext.place.output import markdown, placed, save
 from iconotext.place.parallel import PARALLEL, UNLIKE, aligned
-from iconotext.place.pictures import chunk_images, from_elsewhere, pictures_of
+from iconotext.place.pictures import chunk_images, from_elsewhere, of_row, pictures_of
 from iconotext.place.settings import PlaceSettings
 from iconotext.place.text import joined, text_document
 from iconotext.report.as_excerpts import row
 from iconotext.report.as_json import json_object
 from iconotext.report.context import contexts
 from iconotext.types import Link, LinkedSentence
+from tests.support.linked import linked_documents
 
 ORIGINAL = """# The city
 
@@ -193,6 +195,26 @@ def test_files_without_pictures_are_refused(tmp_path, name, content, message):
     (tmp_path / name).write_text(content, encoding="utf-8")
     with pytest.raises(DocumentError, match=message):
         pictures_of([tmp_path / name], lambda documents: iter(()))
+
+
+@given(linked_documents())
+def test_both_confidences_read_back(linked):
+    def read(of):
+        return of_row(json.loads(json.dumps(of)), Path(), ReadSettings())
+
+    def near(value, digits):
+        return value if value is None else pytest.approx(value, rel=10**-digits)
+
+    again = read(json_object(linked))
+    stated = [(link.sentence, link.image, link.confidence, link.paragraph_confidence) for link in linked.links]
+    read_back = [(link.sentence, link.image, link.confidence, link.paragraph_confidence) for link in again.links]
+    assert read_back == [pytest.approx(each, rel=1e-5) for each in stated]
+    for context in contexts(linked):
+        assert read(row(context)).paragraph_confidence == near(context.paragraph_confidence, 5)
+    for chunk in linked.chunks(20):
+        for of in (chunk, chunk.slim()):
+            own = [image.paragraph_confidence for image in read(row(of)).images]
+            assert own == [near(image.paragraph_confidence, 2) for image in chunk.images]
 
 
 def test_pictures_that_an_interrupted_run_left_beside_its_file_are_no_hindrance(linker, picture, tmp_path):
