@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
@@ -13,9 +14,9 @@ class Label(NamedTuple):
     """A numbered label.
 
     Attributes:
-        family: One name for words of the same meaning: 'figure' for Figure, Fig., Abb., Рис., 図; may begin with
+        family: One name for words of the same meaning: 'figure' for Figure, Fig., Abb., Рис., 図, الشكل; may begin with
             'supplementary '.
-        number: '3', '3.2', 'iv', 's1'; separators are points.
+        number: '3', '3.2', 'iv', 's1'; separators are points, and digits of all scripts ('３', '٣') are Latin ones.
         part: 'a' of 'Figure 3a', or ''.
     """
 
@@ -24,18 +25,19 @@ class Label(NamedTuple):
     part: str = ""
 
 
+_THE_AR = "[وف]?(?:[بك]?ال|لل)"  # the article, with what is written together with it: "and", "in", "for"
 # The words of each family. A number must follow, so that a short form does not hide a longer one.
 _FAMILIES: dict[str, str] = {
-    "figure": r"figures?|figs?\.?|abbildung(?:en)?|abb\.?|figuras|figura|figure|figuren?|figuur|afbeelding(?:en)?"
+    "figure": r"figures?|figs?\.?|abbildung(?:en)?|abb\.?|figuras|figura|figur(?:en?)?|figuur|afbeelding(?:en)?"
     r"|afb\.?|рисун(?:ок|ка|ке|ком|ки|ках|ков)|рис\.?|rysun(?:ek|ku|ki|kach)|rys\.?|obr(?:ázek|ázku|\.)|ábra|kuva|şekil|şek\."
-    r"|hình(?: vẽ)?",
+    rf"|hình(?: vẽ)?|(?:{_THE_AR})?(?:ش[كک]ل(?:ان|ين)?|أشكال)|σχήμα(?:τα)?|εικόν(?:α|ες)|चित्र|[בהלו]?איור(?:ים)?",
     "photo": r"photographs?|photos?|fotos?|fotografías?|фото(?:графи[яиеюй])?"
     r"|zdjęci[eau]|fotoğraf|fotografi[ae]|ảnh",
     "plate": r"plates?|tafeln?|planches?|pl\.|láminas?|tavol[ae]",
     "table": r"tables?|tab\.|tabellen?|tableaux?|tablas?|tabell[ae]|tabelas?|табл(?:ица|ице|ицы|\.)"
-    r"|tabel(?:len)?|tablo|bảng|표",
+    rf"|tabel(?:len)?|tablo|bảng|표|(?:{_THE_AR})?جدول",
     "image": r"images?|pictures?|pics?\.?|bild(?:er|ern)?|imágenes|imagen|immagin[ei]|imagens?|imagem"
-    r"|resim|görsel|изображени[еяи]",
+    rf"|resim|görsel|изображени[еяи]|(?:{_THE_AR})?(?:صورة|تصویر)",
     "map": r"maps?|karten?|cartes?|mapas?|carta|harita|bản đồ",
     "diagram": r"diagrams?|diagramm|diagrama|diyagram|sơ đồ|диаграмм[аеы]",
     "chart": r"charts?|graphs?|grafi[kc]o?|gráficos?|wykres|grafik|biểu đồ|график",
@@ -47,34 +49,28 @@ _FAMILIES: dict[str, str] = {
 }
 _PLURAL = re.compile(
     r"(?i)^(?:\w+s|figs\.|abb\.?|abbildungen|afb\.?|afbeeldingen|figuren|tafeln|tabellen|bilder[n]?|karten|tableaux"
-    r"|zeichnungen|рис\.?|рисун(?:ки|ках|ков)|rys\.?|rysun(?:ki|kach)|imágenes|immagini|tavole|табл\.?|[图図圖表])$"
+    r"|zeichnungen|рис\.?|рисун(?:ки|ках|ков)|rys\.?|rysun(?:ki|kach)|imágenes|immagini|tavole|табл\.?|[图図圖表]"
+    r"|.*شكل(?:ان|ين)|.*أشكال)$"
 )
-_NUMBER = r"(?:[A-Z]\.?)?\d+(?:[.\-‐‑–]\d+)*|[IVX]{1,6}(?![\w])"
-_PART = r"(?:\s?\(?[a-h](?:\s?[-–,&]\s?[a-h])*\)?(?!\w))"
+_NUMBER = r"(?:[A-Z]\.?)?\d+(?:[.\-‐‑–．－]\d+)*|[IVX]{1,6}(?![\w])"
+# Not the "and" of "Figuras 3 e 4" nor the "to" of "Figuras 3 a 5".
+_PART = r"(?:(?:\s(?![ae]\s+\d))?\(?[a-h](?:\s?[-–,&]\s?[a-h])*\)?(?!\w))"
 _ITEM = rf"(?P<number>{_NUMBER})(?P<part>{_PART})?"
-_EAST = {
-    "图": "figure",
-    "図": "figure",
-    "圖": "figure",
-    "그림": "figure",
-    "写真": "photo",
-    "表": "table",
-    "照片": "photo",
-}
+_EAST = dict.fromkeys(("图", "図", "圖", "그림"), "figure") | {"写真": "photo", "照片": "photo", "表": "table"}
 _WORD = "|".join(f"(?P<{family}>{words})" for family, words in _FAMILIES.items())
 # Possessive repetitions (``++``, ``*+``) and bounded ones keep all searches linear in the length of a text.
 _START = re.compile(
     r"(?:(?<!\w)(?=\w)|(?=[图図圖그写照表]))"  # only at the beginning of a word
     rf"(?P<more>\b(?:supplementary|supplemental|suppl?\.|extended data|appendix|ergänzende)\s++)?"
-    rf"(?:(?:(?<!\w)(?:{_WORD}))[\s\u00a0~]*+(?:no\.|nr\.|№|#)?\s*+|(?P<east>图|図|圖|그림|写真|照片|表)\s*+)"
-    rf"(?={_NUMBER})",
+    rf"(?:(?:(?<!\w)(?:{_WORD}))[\s\u00a0~]*+(?:no\.|nr\.|№|#|رقم)?\s*+(?:(?<=[\u0600-\u06ff]\s)\()?"
+    rf"|(?P<east>{'|'.join(_EAST)})\s*+)(?={_NUMBER})",
     re.IGNORECASE,
 )
 _NUMERAL = re.compile(r"\d|[IVX](?!\w)", re.IGNORECASE)  # fast first test: every label has a numeral
 _NUMBERED = re.compile(_ITEM)
 _JOIN = re.compile(
-    r"\s*(?P<range>-|‐|–|—|to\b|through\b|bis\b|à\b|a\b|～|~|至|до\b)\s*"
-    r"|\s*(?:[,;、]\s*(?:and|&|und|et|y|e|и|or|oder|en)?|and\b|&|und\b|et\b|y\b|e\b|en\b|и\b|or\b|oder\b|和|と|及び?)\s*",
+    r"\s*(?P<range>-|‐|–|—|to\b|through\b|bis\b|à\b|a\b|～|~|至|إلى\b|до\b)\s*"
+    r"|\s*(?:[,;、]\s*(?:and|&|und|et|y|e|и|or|oder|en)?|and\b|&|und\b|et\b|y\b|e\b|en\b|и\b|or\b|oder\b|[和と،و]|及び?)\s*",
     re.IGNORECASE,
 )
 # 'Figure 3 of [12]', 'Fig. 3 in Smith et al.', 'Figure 3 in Chapter 2': a figure of another document.
@@ -116,7 +112,7 @@ def unlabelled(text: str) -> str:
     if start is None:
         return text
     _, end = _numbers(start.string, start)
-    return start.string[end:].lstrip(" :.|—–：-*_)]")
+    return start.string[end:].lstrip(" :.|—–：．。-*_)]")
 
 
 def is_caption(text: str) -> bool:
@@ -184,7 +180,8 @@ def _numbers(text: str, start: re.Match[str]) -> tuple[list[Label], int]:
 
 def _spell(family: str, item: re.Match[str], *, plural: bool) -> list[Label]:
     """Spell out a number: 'Figures 2-4' are three labels, 'Figure 2-4' is the fourth figure of chapter two."""
-    number = re.sub(r"[\-‐‑–]", ".", item.group("number").lower())
+    written = unicodedata.normalize("NFKC", item.group("number").lower())
+    number = "".join(str(unicodedata.decimal(c, c)) for c in re.sub(r"[\-‐‑–]", ".", written))
     parts = re.findall(r"[a-h]", item.group("part") or "")
     numbers = re.split(r"[\-‐‑–]", item.group("number"))
     if plural and len(numbers) == 2 and all(part.isdigit() for part in numbers):
@@ -227,6 +224,7 @@ _RU = (
 )
 _PL = r"(?:zdjęci\w+|rysun\w+|obraz\w*|fotografi\w+|ilustracj\w+|schema\w+|wykres\w*|diagram\w*|map\w+)"
 _TR = r"(?:resim|resm|resiml|fotoğraf|görsel|şek[i]?l|görüntü|çizim|grafi[kğ]|diyagram|harita)\w*"
+_AR = rf"(?:{_THE_AR})?(?:صور[ةه]?|شكل|رسم|مخطط|خريطة|لقطة)"
 _JA = r"(?:写真|図|画像|絵|イラスト|グラフ|地図|スクリーンショット)"
 _ZH = r"(?:照片|图片|圖片|插图|插圖|截图|截圖|示意图|示意圖|地图|地圖|[图圖](?![书書形案像标]))"
 _KO = r"(?:그림|사진|이미지|도표|그래프|스크린샷|삽화|지도)"
@@ -289,6 +287,9 @@ _DEICTIC: tuple[tuple[Direction, str], ...] = (
     ("above", rf"\b(?:yukarıdaki|üstteki|önceki)\s+(?:\w+\s+)?{_TR}"),
     ("below", rf"\b(?:aşağıdaki|alttaki|sonraki)\s+(?:\w+\s+)?{_TR}"),
     ("near", rf"\b(?:soldaki|sağdaki|yandaki|bu)\s+{_TR}"),
+    ("above", rf"(?<!\w){_AR}\s+(?:أعلاه|السابقة?)\b"),
+    ("below", rf"(?<!\w){_AR}\s+(?:أدناه|التالية?|الآتية?)\b"),
+    ("near", rf"\b(?:هذه|هذا)\s+{_AR}\b"),
     ("above", rf"(?:上|前|上記|上述)の{_JA}|上図"),
     ("below", rf"(?:下|次|以下|下記)の{_JA}|下図"),
     ("near", rf"(?:左|右|横|隣)の{_JA}|この{_JA}|[左右本]図"),
@@ -308,7 +309,7 @@ _DEICTIC: tuple[tuple[Direction, str], ...] = (
 )
 # The nouns of each language; every pattern contains a noun, or a word of "shown below". In languages with spaces a noun
 # must begin a word, which makes the search three times as fast.
-_SPACED = (f"{_EN}|{_SHOWN}", _DE, _FR, _ES, _PT, _IT, _NL, _RU, _PL, _TR, _VI)
+_SPACED = (f"{_EN}|{_SHOWN}", _DE, _FR, _ES, _PT, _IT, _NL, _RU, _PL, _TR, _VI, _AR)
 _UNSPACED = (_JA, _ZH, _KO)
 _ANY = re.compile(rf"(?<!\w)(?:{'|'.join(_SPACED)})")
 _ANY_UNSPACED = re.compile("|".join(_UNSPACED))
