@@ -114,6 +114,23 @@ def test_what_counts_as_a_caption(tmp_path, picture, below):
     assert texts(document) == ["Text.", "More."]
 
 
+@pytest.mark.parametrize(
+    ("below", "caption"),
+    [
+        ("図１：路面電車", True),
+        ("图2　电车", True),
+        ("图 2 显示了电车。", False),
+        ("الشكل ١: الترام", True),
+        ("Rys. 3. Tramwaj", True),
+        ("Figur 4 viser en sporvogn.", False),
+    ],
+)
+def test_labels_of_captions_in_many_languages(tmp_path, picture, below, caption):
+    picture("a.png")
+    document = page(tmp_path, f"<p>Text.</p><p><img src='a.png' alt=''></p><p>{below}</p>")
+    assert (document.images[0].caption is not None) == caption
+
+
 def test_main_text_only(tmp_path, picture):
     for number, name in enumerate(("logo", "a", "ad", "rel")):
         picture(f"{name}.png", seed=number)

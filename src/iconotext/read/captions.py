@@ -10,10 +10,14 @@ from iconotext.read.blocks import Block, FlowImage
 
 CAPTION_LABEL = re.compile(
     r"^(?:fig(?:ure|\.)?|abb(?:ildung|\.)|image|photo(?:graph)?|picture|plate|illustration|ill\.|bild|foto|figura|afbeelding"
-    r"|рис(?:унок|\.)|図|图|圖|그림)\s*\d+(?:[.\-–]\d+)*[a-z]?\s*(?:[.:|–—-]|$)",
+    r"|рис(?:унок|\.)|rys(?:unek|\.)|obr(?:ázek|\.)|şekil|resim|hình|imagem|imagen|immagine|figur|(?:ال)?شكل|(?:ال)?صورة"
+    r"|図|图|圖|그림|写真|照片)\s*\(?\d+(?:[.\-–－]\d+)*[a-z]?\)?\s*(?:[.:：．。|–—-]|$)",
     re.IGNORECASE,
 )
 """The beginning of a paragraph that is a caption: ``Figure 3: ...``, ``Abb. 2 – ...``."""
+
+_NAMED_EAST = re.compile(r"(?:図|图|圖|그림|写真|照片)\s*\d+(?:[.\-－]\d+)*\s(?!.*[。．.！？!?:：]$)")
+"""The same in East Asia, where white space is enough, and a sentence is told from a caption by the mark at its end."""
 
 MAX_CAPTION_WORDS = 60
 
@@ -96,7 +100,8 @@ def _may_stand_above(block: Block) -> bool:
 
 
 def _has_label(block: Block) -> bool:
-    return bool(CAPTION_LABEL.match(block.text)) and len(block.text.split()) <= MAX_CAPTION_WORDS
+    label = CAPTION_LABEL.match(block.text) or _NAMED_EAST.match(block.text)
+    return label is not None and len(block.text.split()) <= MAX_CAPTION_WORDS
 
 
 def _uncaptioned(block: Block) -> FlowImage | None:
