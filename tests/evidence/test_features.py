@@ -19,7 +19,7 @@ from iconotext.evidence.cells import Cells
 from iconotext.evidence.layout import layout_features, places
 from iconotext.evidence.picture import image_features
 from iconotext.evidence.wording import wording_features
-from iconotext.evidence.words import beginning, file_words, rareness, remembered, stems, words_of
+from iconotext.evidence.words import beginning, file_words, rareness, remembered, stems, words_of, words_with
 from iconotext.types import Image
 from tests.support.linking import TEXTS, document, encode, features, workshop
 
@@ -306,3 +306,17 @@ def test_no_layout_no_places() -> None:
 def test_images_before_or_after_a_long_text_have_no_places(sentences, positions, expected) -> None:
     images = [Image(f"{number}.jpg", position=position) for number, position in enumerate(positions)]
     assert has_places(document([f"Sentence {n}." for n in range(sentences)], images)) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "other", "shared"),
+    [
+        ("The dog's run in the SNOW", "snow dogs", ("dog's", "SNOW")),
+        ("鏡の横に猫がいます", "図4 鏡のそばの猫がいる", ("鏡の", "猫がい")),
+        ("长的公交车在马路上", "图1 马路上的公交车", ("的公交车", "马路上")),
+        ("दिल्ली का नक्शा", "नक्शा", ("नक्शा",)),
+        ("GPU를 사용한다", "gpu", ("GPU",)),
+    ],
+)
+def test_words_with_stems_of_another_text(text, other, shared):
+    assert words_with(text, stems(other)) == shared

@@ -28,7 +28,6 @@ from iconotext.library.candidates import (
     make_filters,
     match_of,
     query_stems,
-    stems_of_words,
     with_every_word,
 )
 from iconotext.library.changes import LONGEST, text_around
@@ -211,11 +210,11 @@ def test_scores_by_hand():
     assert in_cosines(whole, background)[0] == pytest.approx(0.4)
     place = Place("/a.jpg", "/d.md", 0, caption="Two dogs in snow", sentences=(LinkedSentence("They ran.", 0.9),))
     has, lowest = set(words_of([place])[0].split()), limits(1)
-    asked = stems_of_words("The dog's run in the SNOW")
+    asked = "The dog's run in the SNOW"
     match = match_of(GOOD, 2.5, 1.0, asked, has, {*has, "run"}, every=False, lowest=lowest)
-    assert (match.level, match.picture, match.text, match.words) == ("good", True, False, ("dog", "SNOW"))
-    assert match.why == "picture, words: dog SNOW, words around it: run"
-    nothing = match_of(GOOD - 0.1, 0, 0, stems_of_words("cats"), has, has, every=False, lowest=lowest)
+    assert (match.level, match.picture, match.text, match.words) == ("good", True, False, ("dog's", "SNOW"))
+    assert match.why == "picture, words: dog's SNOW, words around it: run"
+    nothing = match_of(GOOD - 0.1, 0, 0, "cats", has, has, every=False, lowest=lowest)
     assert (nothing.level, nothing.why) == ("weak", "no clear reason")
     assert query_stems("the of") == ""
 
@@ -344,8 +343,7 @@ def test_every_word_lifts_above_the_limit_and_keeps_the_order():
 
 
 def level(whole: float, of_image: float, words: str, *, every: bool, pictures: int = 1, of_text: float = 0) -> str:
-    asked = stems_of_words(words)
-    return match_of(whole, of_image, of_text, asked, {"shoe"}, {"shoe"}, every=every, lowest=limits(pictures)).level
+    return match_of(whole, of_image, of_text, words, {"shoe"}, {"shoe"}, every=every, lowest=limits(pictures)).level
 
 
 def test_a_match_is_good_by_its_score_or_by_every_word_of_several():

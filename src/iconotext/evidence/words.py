@@ -6,6 +6,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from functools import cache, lru_cache, wraps
 from hashlib import blake2b
 from importlib.resources import files
@@ -88,6 +89,18 @@ def stem(word: str) -> str:
 def stems(text: str) -> set[str]:
     """Return the stems of a text's content words, and its numbers; pairs of characters in scripts without spaces."""
     return set(map(stem, words_of(text)))
+
+
+def words_with(text: str, wanted: AbstractSet[str]) -> tuple[str, ...]:
+    """Return the words of a text that have one of these stems, each once; of scripts without spaces, the characters."""
+    words: list[str] = []
+    for token in _TOKEN.findall(text):
+        if not _UNSPACED.match(token):
+            words += [token] if stems(token) & wanted else []
+            continue
+        has = [pair in wanted for pair in _words(token)]
+        words += "".join(c if any(has[max(0, i - 1) : i + 1]) else " " for i, c in enumerate(token)).split()
+    return tuple(dict.fromkeys(words))
 
 
 def beginning(word: str) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -19,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iconotext.errors import SettingError
-from iconotext.evidence.words import stems
+from iconotext.evidence.words import stems, words_with
 from iconotext.library.index import ABOVE, measure_background
 from iconotext.library.items import Compared, Near
 from iconotext.library.settings import Background
@@ -230,16 +229,11 @@ def in_cosines(similarities: FloatMatrix, background: Background) -> FloatMatrix
     return np.asarray(mean + deviation * similarities, np.float32)
 
 
-def stems_of_words(sentence: str) -> dict[str, set[str]]:
-    """Return the stems of each word of a sentence, in order; an empty set for a function word."""
-    return {word: stems(word) for word in re.findall(r"\w+", sentence)}
-
-
 def match_of(
     whole: float,
     of_image: float,
     of_text: float,
-    query_words: Mapping[str, AbstractSet[str]],
+    sentence: str,
     has: AbstractSet[str],
     around: AbstractSet[str],
     every: bool,
@@ -251,16 +245,15 @@ def match_of(
         whole: From ``deviations``; without the bonus of ``with_every_word``, since words count in it already.
         of_image: From ``deviations``.
         of_text: From ``deviations``, for the nearest text.
-        query_words: From ``stems_of_words``, for the query.
+        sentence: The query.
         has: The stems of the picture's texts and names.
         around: The stems of the paragraphs around it.
         every: Whether all stems of the query are there.
         lowest: From ``limits``.
     """
-    words = tuple(word for word, word_stems in query_words.items() if has & word_stems)
-    others = tuple(w for w, word_stems in query_words.items() if w not in words and around & word_stems)
-    stem_count = len(set().union(*query_words.values()))
-    level = level_of(np.array(whole), np.array(of_image), np.array(of_text), np.array(every), stem_count, lowest)
+    count = len(stems(sentence))
+    level = level_of(np.array(whole), np.array(of_image), np.array(of_text), np.array(every), count, lowest)
+    words, others = words_with(sentence, has), words_with(sentence, around - has)
     return Match(LEVELS[int(level)], bool(of_image >= CLEAR), bool(of_text >= CLEAR), words, others)
 
 
@@ -360,17 +353,10 @@ def find_candidates(
     around = np.array([len(needed) >= MANY_WORDS and has_every_word(some, needed) for some in has])
     scores = in_cosines(with_every_word(whole, every, around, len(needed), lowest.good), background)
     order = sorted(range(len(near)), key=lambda i: (-float(scores[i]), near[i].digest))
-    stems_of = stems_of_words(sentence)
+    found = every | around
     matches = [
         match_of(
-            float(whole[i]),
-            float(of_image[i]),
-            float(of_text[i]),
-            stems_of,
-            own[i],
-            has[i],
-            bool(every[i] or around[i]),
-            lowest,
+            float(whole[i]), float(of_image[i]), float(of_text[i]), sentence, own[i], has[i], bool(found[i]), lowest
         )
         for i in order
     ]

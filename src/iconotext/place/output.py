@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict, Field
 
 from iconotext.errors import OutputError
-from iconotext.evidence.words import stems
+from iconotext.evidence.words import stems, words_with
 from iconotext.images.file import image_format
 from iconotext.plain_text import json_text, readable, shortened
 from iconotext.report.as_json import Number, Text
@@ -134,14 +134,13 @@ def reason(sentence: str, image: Image, link: Link) -> str:
 
 
 def _reason_of(kind: Evidence, sentence: str, image: Image) -> str:
-    words = stems(sentence)
     if kind == "context":
+        words = stems(sentence)
         nearest = max(image.context, key=lambda s: (len(words & stems(s.text)), s.confidence))
         return f"its document links it with “{shortened(readable(nearest.text), 100)}”"
     if kind == "caption":
-        common = words & stems(f"{image.caption or ''} {image.alt or ''}")
-        shared = [word for word in re.findall(r"[^\W_]+", sentence) if stems(word) & common]
-        return f"its caption shares {', '.join(list(dict.fromkeys(shared))[:SHOWN_WORDS])}" if shared else ""
+        shared = words_with(sentence, stems(f"{image.caption or ''} {image.alt or ''}"))
+        return f"its caption shares {', '.join(shared[:SHOWN_WORDS])}" if shared else ""
     return _FIXED.get(kind, kind)
 
 
