@@ -189,6 +189,8 @@ def test_any_markup_gives_consistent_positions(tmp_path, pieces, suffix):
         ("ru", ["См. рис. 3 и табл. 4.", "Дальше."]),
         ("pl", ["Na rys. 3 i tab. 4 jest mucha.", "Dalej."]),
         ("sv", ["Se fig. 3 och tab. 4.", "Nästa."]),
+        ("ja", ["「まだ熱い。」と先生は言った。", "「はい。」", "ところが雨が降った。"]),
+        ("ar", ["انظر ص. ١٢ من الكتاب.", "ثم اقرأ."]),
         ("tr", ["Burada Şek. 3 ve Tab. 4 var.", "Son."]),
     ],
 )

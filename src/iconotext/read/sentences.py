@@ -20,13 +20,16 @@ ENGLISH_NUMBERED = "figs? fgs? eqs? eqns? pp? vols? chs? chap sects? secs? suppl
 """Abbreviations before the number of a figure, a table, a page and so on."""
 NUMBERED = (
     "nos nrn? vgl abbn afb abschn anh bd bl blz bld cap cz çiz gl hfst ilustr kap nº núm num obr pág págs pag pagg par "
-    "rys ryc sch schem şek sl slik str stn taf tabl tav tbl uppl εικ πιν σχ σελ гл илл? рис стр табл черт мал"
+    "rys ryc sch schem şek sl slik str stn taf tabl tav tbl uppl εικ πιν σχ σελ гл илл? рис стр табл черт мал ص"
 ).replace(" ", "|")
 """The same in other languages."""
 WORDS_TOO = "tabs?|ills?|arts?|exs?|nos?|pls?"
 """The same for abbreviations that are also English words; in English they must begin with a capital letter."""
 ABBREVIATED = re.compile(rf"(?<![^\W_])(?:{ENGLISH_NUMBERED}|{NUMBERED}|{WORDS_TOO}|[scčn])\.$", re.IGNORECASE)
 ABBREVIATED_ENGLISH = re.compile(rf"(?<![^\W_])(?:(?i:{ENGLISH_NUMBERED})|(?=[A-Z])(?i:{WORDS_TOO}))\.$")
+SAID = re.compile(
+    r"[。！？][」』](?:と(?!ころ|ても|にかく|もかく|りあえず)|って)"
+)  # of a sentence after a quotation, "said"
 LONGEST_LABEL = 40
 NUMBER = r"\(?[A-Z]?\.?\d[\d.,\-–]*[a-z]?\)?"
 STARTS_WITH_NUMBER = re.compile(NUMBER)
@@ -156,6 +159,7 @@ def _labels_joined(text: str, spans: list[tuple[int, int]], language: str) -> li
         continued = (
             (abbreviated.search(ending) and STARTS_WITH_NUMBER.match(following))
             or (following[:1].islower() and NUMBERED_END.search(ending))
+            or SAID.match(text[max(0, start - 2) : start + 5])
             or is_label(before if begins_with_label else following)
         )
         if before and continued:
