@@ -127,8 +127,8 @@ def test_front_matter(text, rest, head):
 
 
 def test_admonitions_and_line_breaks(document):
-    found = document("!!! note\n    Take care here.\n\nOne line\nbroken in two.\n")
-    assert [s.text for s in found.sentences] == ["Note", "Take care here.", "One line broken in two."]
+    found = document("!!! note\n    Take care here.\n\nOne line\nbroken in two.\n\n> [!TIP]\n> Take tea.\n")
+    assert [s.text for s in found.sentences] == ["Note", "Take care here.", "One line broken in two.", "Take tea."]
 
 
 @pytest.mark.parametrize("piece", ["{{<x ", "{{ a ", "{% a ", "![[a", "![](a ", "!["])

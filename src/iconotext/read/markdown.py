@@ -37,6 +37,7 @@ ARGUMENT = re.compile(
     re.DOTALL,
 )
 QUOTED = re.compile(r"""["'](.*?)["']""")
+ALERT = re.compile(r"^((?:[ \t]*>)+[ \t]*)\[!\w{1,20}\][+-]?", re.MULTILINE)  # of GitHub and Obsidian
 ICON = re.compile(r":(?:material|fontawesome|octicons|simple)-[\w-]+:")
 WIKI_IMAGE = re.compile(rf"!\[\[([^\[\]|#\n]{{1,300}}{NAME_END})(?:\|([^\[\]]*+))?\]\]", re.IGNORECASE)
 # An image up to its address: ``![alt](``.
@@ -78,6 +79,7 @@ def expand_site_tags(edited: EditedText) -> EditedText:
         edited.sub(ATTRIBUTE_LIST, "")
         edited.sub(HEADING_ATTRIBUTES, lambda m: m[1])
     edited.sub(ICON, "")
+    edited.sub(ALERT, lambda m: m[1])
     edited.sub(SPACED_IMAGE, lambda m: f"{m[1]}<{m[2]}>" if re.search(r"[ \t]", m[2]) else m[0])
     if "![[" in text:
         edited.sub(WIKI_IMAGE, lambda m: f'<img src="{escape(m[1].strip())}" alt="{escape(_wiki_alt(m[2]))}">')
