@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -92,5 +93,7 @@ def test_relations_are_those_of_the_library(lib, tmp_path, loaded, monkeypatch):
     answer = searches.find(Query("a red story", relation="story"))
     assert answer.query.relation == "Story"
     assert answer.note is None
-    assert searches.find(Query("Das ist ein rotes Boot, und das hier ist der Hafen.")).note == searcher.NOT_ENGLISH
+    german = Query("Das ist ein rotes Boot, und das hier ist der Hafen.")
+    assert searches.find(german).note is None
+    assert searches.find(replace(german, relation="story")).note == searcher.NOT_ENGLISH
     assert open_library(tmp_path / "other").settings.relations == ("Visible", "Story")

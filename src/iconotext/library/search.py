@@ -485,7 +485,7 @@ class Searcher:
             name = relation_name(query.relation, relations) if relations else find_relation(query.relation).name
             query = replace(query, relation=name)
         results = search(library, query, *models)
-        unread = query.text and models.relations is not None and not is_english(query.text)
+        unread = query.text and query.relation and not is_english(query.text)
         return Answer(library, query, results, NOT_ENGLISH if unread else None)
 
     def _state(self) -> object:
