@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from iconotext.check.audit import check, check_page
+from iconotext.check.language import other_language
 from iconotext.check.rules import CheckSettings
 from iconotext.errors import DocumentError
 from iconotext.read import ReadSettings
@@ -64,6 +65,9 @@ def found(tmp_path, text, name="a.md", **settings):
         ("![TODO: describe](a.png)", "alt-placeholder"),
         ("![...](a.png)", "alt-placeholder"),
         ("![Bild](a.png)", "alt-placeholder"),
+        ("![図1](a.png)", "alt-placeholder"),
+        ("![صورة ٢](a.png)", "alt-placeholder"),
+        ("![ekran görüntüsü](a.png)", "alt-placeholder"),
         ("![Step 1](a.png)", "alt-placeholder"),
         ("![Schritt 12](a.png)", "alt-placeholder"),
         ("![day9](a.png)", "alt-placeholder"),
@@ -134,6 +138,7 @@ def found(tmp_path, text, name="a.md", **settings):
         ("![red fox](red-fox.png)", None),
         ("![A fox in the deep snow](a.png)\n\n*A fox in the deep snow.*", "alt-caption"),
         ("![A fox in the deep snow](a.png)\n\nFigure 3: A fox in the deep snow.", "alt-caption"),
+        ("![雪の中の狐](a.png)\n\n図1　雪の中の狐", "alt-caption"),
         ("![A fox in the deep snow](a.png)\n\nIt was cold. A fox, in the deep snow! We left.", "alt-sentence"),
         (
             "A fox stands in the very deep snow of the hill.\n\n![A fox stands in the deep snow of the hill](a.png)",
@@ -155,8 +160,21 @@ def test_each_rule(tmp_path, markup, rule):
     assert found(tmp_path, text + markup) == expected
 
 
-def test_a_picture_of_something_in_japanese(tmp_path):
-    assert found(tmp_path, "![雪の中の狐の画像](a.png)") == [("alt-image-of", 1)]
+@pytest.mark.parametrize(
+    ("alt", "rules"),
+    [
+        ("雪の中の狐の画像", [("alt-image-of", 1)]),
+        ("صورة ثعلب في الثلج", [("alt-image-of", 1)]),
+        ("صورة جوية للمدينة", []),
+    ],
+)
+def test_a_picture_of_something_in_other_scripts(tmp_path, alt, rules):
+    assert found(tmp_path, f"![{alt}](a.png)") == rules
+
+
+def test_letters_of_another_script_are_no_language():
+    assert other_language("Ein roter Fuchs", "ja") == "Latin letters"
+    assert other_language("雪の中の狐がいる", "en") == "Chinese or Japanese characters"
 
 
 def test_the_same_text_on_another_picture(tmp_path):

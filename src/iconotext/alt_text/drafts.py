@@ -10,8 +10,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from iconotext.check.language import sentences, without_label
+from iconotext.check.language import sentences
 from iconotext.errors import SettingError
+from iconotext.evidence.labels import unlabelled
 from iconotext.excerpts import Quote
 from iconotext.plain_text import readable
 from iconotext.system.strict_json import parse_json
@@ -58,7 +59,7 @@ def present_texts(linked: LinkedDocument) -> Iterator[str]:
     """Yield the texts of a document that a draft must not repeat: captions and sentences."""
     for image in linked.document.images:
         if image.caption:
-            yield from sentences([image.caption, without_label(image.caption)])
+            yield from sentences([image.caption, unlabelled(image.caption)])
     yield from (sentence.text for sentence in linked.document.sentences)
 
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 from urllib.parse import unquote
 
 from iconotext.check.faults import FaultSettings
-from iconotext.check.language import FEW, other_language, same, sentences, without_label, without_number, words
+from iconotext.check.language import FEW, other_language, same, sentences, without_number, words
 from iconotext.check.page import Page, quoted
 from iconotext.check.picture import Picture
 from iconotext.evidence.labels import own_labels, unlabelled
@@ -34,7 +34,8 @@ _THINGS = (
     "imagem gráfico captura captura_de_tela captura_de_ecrã ilustração exemplo amostra desenho "  # Portuguese
     "afbeelding plaatje grafiek figuur schermafbeelding voorbeeld tekening "  # Dutch
     "bilde billede kuva obraz obrázek zdjęcie rysunek zrzut_ekranu kép изображение картинка фото рисунок снимок_экрана "
-    "画像 写真 スクリーンショット 图片 圖片 照片 截图 屏幕截图 그림 사진 스크린샷"
+    "画像 写真 図 イラスト スクリーンショット 图片 圖片 照片 截图 屏幕截图 图像 插图 示意图 그림 사진 스크린샷 चित्र "
+    "صورة شكل رسم مخطط لقطة_شاشة تصویر عکس תמונה hình_ảnh resim fotoğraf görsel ekran_görüntüsü εικόνα φωτογραφία"
 ).split()
 
 _PHOTOS = (
@@ -91,7 +92,7 @@ IMAGE_OF = re.compile(
     r"|(?:een |de )?(?:afbeelding|plaatje) (?:van|met)"
     r"|(?:en |et )?(?:bild|billede|bilde) (?:på|av|af)"
     r"|obraz (?:przedstawiając\w+|z)"
-    r"|(?:изображение|картинка|рисунок) "
+    r"|(?:изображение|картинка|рисунок) |صورة (?!فوتوغرافية|جوية|فضائية|شعاعية|مقربة|شخصية)"
     r"|(?-i:(?:IMAGE|PICTURE|BILD)(?= .*[a-z]))|(?:image|picture|pic|bild|imagen|immagine|imagem) ?[:|–—]"
     r")(?=\W|(?<=['’ ]))"  # the phrase ends with a word, or with the apostrophe or space of its last alternative
     r"|.{1,200}(?:の画像|的(?:图片|圖片))[。．.]?$",
@@ -309,7 +310,7 @@ def series(picture: Picture, page: Page, settings: FaultSettings) -> str | None:
 def caption(picture: Picture, page: Page, settings: FaultSettings) -> str | None:
     if picture.alt and picture.caption:
         alt_words = words(picture.alt)
-        if same(alt_words, words(picture.caption)) or same(alt_words, words(without_label(picture.caption))):
+        if same(alt_words, words(picture.caption)) or same(alt_words, words(unlabelled(picture.caption))):
             return "the alternative text says the caption again: say what is to be seen, which the caption does not"
     return None
 

@@ -7,8 +7,6 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 
-from iconotext.read.captions import CAPTION_LABEL
-
 LEAST = 3
 """Number of words that must belong to one language alone, with none of the other language alone."""
 
@@ -49,13 +47,14 @@ _SCRIPTS = {
     "DEVANAGARI": "hi mr ne sa",
     "THAI": "th",
 }
+_SCRIPT_NAMES = {"CJK": "Chinese or Japanese characters", "HANGUL": "Korean letters"}
 _OF_SCRIPT = {script: frozenset(languages.split()) for script, languages in _SCRIPTS.items()}
 _KNOWN = frozenset[str]().union(*_OF_SCRIPT.values())
 _LETTER = re.compile(r"[^\W\d_]")
 
 
 def other_language(text: str, language: str) -> str | None:
-    """Return the language of a text if it is certainly not ``language``: an ISO 639-1 code, or the name of a script.
+    """Return the language of a text if it is certainly not ``language``: an ISO 639-1 code, or "Latin letters".
 
     A script that the language does not use is certain if nearly all of the text's letters, and enough of them, are in
     it. In the same script, at least ``LEAST`` different words must belong to one other language alone, and none to
@@ -64,7 +63,8 @@ def other_language(text: str, language: str) -> str | None:
     text_words = words(text)
     script = _script(text)
     if script is not None and language not in _OF_SCRIPT[script] and language in _KNOWN:
-        return script.capitalize() if len(_LETTER.findall(text)) >= 2 * LEAST else None
+        name = _SCRIPT_NAMES.get(script, f"{script.capitalize()} letters")
+        return name if len(_LETTER.findall(text)) >= 2 * LEAST else None
     if language not in _WORDS or _ALONE[language].intersection(text_words):
         return None
     counts = {other: len(words.intersection(text_words)) for other, words in _ALONE.items() if other != language}
@@ -124,12 +124,6 @@ def without_number(text: str) -> tuple[str, int] | None:
         return None
     name = match[2] or match[3]
     return None if name.count(" ") >= FEW - 1 else (name, int(match[1] or match[4]))
-
-
-def without_label(caption: str) -> str:
-    """Return a caption without a leading ``Figure 3:``."""
-    match = CAPTION_LABEL.match(caption)
-    return caption[match.end() :] if match else caption
 
 
 def sentences(texts: Iterable[str]) -> Iterator[str]:
