@@ -144,6 +144,8 @@ def test_empty_documents() -> None:
         ("표 3에서 보듯이", ["table 3"]),
         ("목표 3", []),
         ("詳しくは図６を参照", ["figure 6"]),
+        ("図1から図3まで", ["figure 1", "figure 2", "figure 3"]),
+        ("como mostra a figura 1", ["figure 1"]),
         ("図２－１から", ["figure 2.1"]),
         ("Nas Figuras 3 e 5 vemos", ["figure 3", "figure 5"]),
         ("en las Figuras 3 a 5", ["figure 3", "figure 4", "figure 5"]),

@@ -69,7 +69,7 @@ _START = re.compile(
 _NUMERAL = re.compile(r"\d|[IVX](?!\w)", re.IGNORECASE)  # fast first test: every label has a numeral
 _NUMBERED = re.compile(_ITEM)
 _JOIN = re.compile(
-    r"\s*(?P<range>-|‐|–|—|to\b|through\b|bis\b|à\b|a\b|～|~|至|إلى\b|до\b)\s*"
+    r"\s*(?P<range>-|‐|–|—|to\b|through\b|bis\b|à\b|a\b|～|~|إلى\b|до\b|(?:至|到|から)[图図圖]?)\s*"
     r"|\s*(?:[,;、]\s*(?:and|&|und|et|y|e|и|or|oder|en)?|and\b|&|und\b|et\b|y\b|e\b|en\b|и\b|or\b|oder\b|[和と،و]|及び?)\s*",
     re.IGNORECASE,
 )
@@ -99,29 +99,27 @@ _COLON = re.compile(r"\s*(?:[:.|—–：]|-\s)(?!\d)\s*\S")
 @of_texts
 def own_labels(text: str) -> tuple[Label, ...]:
     """Return the labels at the beginning of a caption; empty without any."""
-    start = _START.match(text.lstrip(_BEFORE_LABEL))
-    if start is None:
-        return ()
-    labels, _ = _numbers(start.string, start)
-    return tuple(labels)
+    return tuple(_leading(text)[0])
 
 
 def unlabelled(text: str) -> str:
     """Return a caption without the labels at its beginning."""
-    start = _START.match(text.lstrip(_BEFORE_LABEL))
-    if start is None:
-        return text
-    _, end = _numbers(start.string, start)
-    return start.string[end:].lstrip(" :.|—–：．。-*_)]")
+    rest = _leading(text)[1]
+    return text if rest is None else rest.lstrip(" :.|—–：．。-*_)]")
 
 
 def is_caption(text: str) -> bool:
     """Return whether a text begins like a caption: with a label and a colon, a point or a dash."""
-    start = _START.match(text.lstrip(" *_(["))
+    return _COLON.match(_leading(text)[1] or "") is not None
+
+
+def _leading(text: str) -> tuple[list[Label], str | None]:
+    """Return the labels at the beginning of a text, and what comes after them; None if there are none."""
+    start = _START.match(text.lstrip(_BEFORE_LABEL))
     if start is None:
-        return False
-    _, end = _numbers(start.string, start)
-    return _COLON.match(start.string, end) is not None
+        return [], None
+    labels, end = _numbers(start.string, start)
+    return labels, start.string[end:]
 
 
 def cited_labels(text: str, *, doubtful: bool = False) -> tuple[Label, ...]:
@@ -137,17 +135,12 @@ def cited_labels(text: str, *, doubtful: bool = False) -> tuple[Label, ...]:
 def _cited(text: str, doubtful: bool) -> Iterator[Label]:
     at = 0
     while (start := _START.search(text, at)) is not None:
-        labels, at = _numbers(text, start)
-        at = max(at, start.end())
-        if doubtful:
-            yield from labels
-            continue
+        labels, end = _numbers(text, start)
+        at = max(end, start.end())
         before = text[max(0, start.start() - BEFORE) : start.start()]
-        if start.group()[0].islower() and _VERB_BEFORE.search(before) and start.group("figure"):
-            continue
-        if _ELSEWHERE_BEFORE.search(before) or _ELSEWHERE_AFTER.match(text, at):
-            continue
-        yield from labels
+        is_verb = start.group("figure") in ("figure", "figures") and _VERB_BEFORE.search(before)  # not "a figura 3"
+        if doubtful or not (is_verb or _ELSEWHERE_BEFORE.search(before) or _ELSEWHERE_AFTER.match(text, at)):
+            yield from labels
 
 
 def _numbers(text: str, start: re.Match[str]) -> tuple[list[Label], int]:
