@@ -34,12 +34,13 @@ def test_known_errors_end_with_one_line(capsys):
         ({"captions": "perhaps"}, "captions: must be true or false, not 'perhaps'"),
         ({"epub": "chapter"}, "epub: must be 'book' or 'chapters', not 'chapter'; did you mean chapters?"),
         ({"language": "xx"}, "language: 'xx' is no ISO 639-1 code; such are de, en, fr"),
+        ({"language": "japanese"}, "language: 'japanese' is no ISO 639-1 code; such are de, en, fr"),
     ],
 )
 def test_a_wrong_value_is_told_in_plain_words(values, said):
     with pytest.raises(SettingError, match=f"^{re.escape(said)}$"):
         make_settings(ReadSettings, values)
-    assert make_settings(ReadSettings, {"language": "de"}).language == "de"
+    assert make_settings(ReadSettings, {"language": "pt-BR"}).language == "pt"
 
 
 def test_tables_are_wide_where_they_go_to_a_file(monkeypatch):

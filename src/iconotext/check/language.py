@@ -47,7 +47,6 @@ _SCRIPTS = {
     "DEVANAGARI": "hi mr ne sa",
     "THAI": "th",
 }
-_SCRIPT_NAMES = {"CJK": "Chinese or Japanese characters", "HANGUL": "Korean letters"}
 _OF_SCRIPT = {script: frozenset(languages.split()) for script, languages in _SCRIPTS.items()}
 _KNOWN = frozenset[str]().union(*_OF_SCRIPT.values())
 _LETTER = re.compile(r"[^\W\d_]")
@@ -63,7 +62,7 @@ def other_language(text: str, language: str) -> str | None:
     text_words = words(text)
     script = _script(text)
     if script is not None and language not in _OF_SCRIPT[script] and language in _KNOWN:
-        name = _SCRIPT_NAMES.get(script, f"{script.capitalize()} letters")
+        name = "Chinese or Japanese characters" if script == "CJK" else f"{script.capitalize()} letters"
         return name if len(_LETTER.findall(text)) >= 2 * LEAST else None
     if language not in _WORDS or _ALONE[language].intersection(text_words):
         return None

@@ -9,6 +9,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from iconotext.plain_text import did_you_mean
+from iconotext.read.sentences import language_code
 from iconotext.read.web.page import Origin
 
 LANGUAGES = frozenset(
@@ -27,16 +28,17 @@ class ReadSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    language: str | None = Field(None, pattern="^[a-z]{2,3}$")
+    language: str | None = None
     """Language, such as de (default: detected). ISO 639 code; by default as the document declares, else detected."""
 
     @field_validator("language")
     @classmethod
     def _check_language(cls, language: str | None) -> str | None:
-        if language is not None and len(language) == 2 and language not in LANGUAGES:
+        code = language_code(language or "")
+        if language is not None and (code is None or (len(code) == 2 and code not in LANGUAGES)):
             near = did_you_mean(language, sorted(LANGUAGES)) or "; such are de, en, fr"
             raise ValueError(f"{language!r} is no ISO 639-1 code{near}")
-        return language
+        return code
 
     root: Path | None = None
     """Folder that pictures and /img/a.png come from. Addresses like ``/img/a.png`` start there, and pictures may lie in
