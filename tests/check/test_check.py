@@ -66,6 +66,8 @@ def found(tmp_path, text, name="a.md", **settings):
         ("![...](a.png)", "alt-placeholder"),
         ("![Bild](a.png)", "alt-placeholder"),
         ("![図1](a.png)", "alt-placeholder"),
+        ("![图 1](a.png)", "alt-placeholder"),
+        ("![Imagem ilustrativa](a.png)", "alt-placeholder"),
         ("![صورة ٢](a.png)", "alt-placeholder"),
         ("![ekran görüntüsü](a.png)", "alt-placeholder"),
         ("![Step 1](a.png)", "alt-placeholder"),

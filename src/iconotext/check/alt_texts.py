@@ -25,16 +25,16 @@ _THINGS = (
     "diagram diagrams chart graph plot map illustration drawing sketch render rendering icon logo banner header "
     "thumbnail thumb avatar sample example demo datasheet data_sheet schematic flowchart snapshot "  # English
     "bild bilder foto fotos grafik abbildung abb illustration diagramm bildschirmfoto datenblatt skizze zeichnung "
-    "beispiel beispielbild muster schaltplan schaubild "  # German
+    "beispiel beispielbild symbolbild muster schaltplan schaubild "  # German
     "imagen fotografía figura gráfico captura captura_de_pantalla ilustración ejemplo muestra esquema "
-    "diagrama dibujo "  # Spanish
+    "diagrama dibujo imagen_ilustrativa "  # Spanish
     "photographie capture capture_d'écran capture_d’écran graphique schéma dessin diagramme exemple "
     "fiche_technique "  # French
     "immagine fotografia schermata grafico figura disegno esempio scheda_tecnica "  # Italian
-    "imagem gráfico captura captura_de_tela captura_de_ecrã ilustração exemplo amostra desenho "  # Portuguese
-    "afbeelding plaatje grafiek figuur schermafbeelding voorbeeld tekening "  # Dutch
+    "imagem captura_de_tela captura_de_ecrã ilustração exemplo amostra desenho imagem_ilustrativa "  # Portuguese
+    "afbeelding plaatje grafiek figuur schermafbeelding voorbeeld tekening चित्र "  # Dutch, Hindi
     "bilde billede kuva obraz obrázek zdjęcie rysunek zrzut_ekranu kép изображение картинка фото рисунок снимок_экрана "
-    "画像 写真 図 イラスト スクリーンショット 图片 圖片 照片 截图 屏幕截图 图像 插图 示意图 그림 사진 스크린샷 चित्र "
+    "画像 写真 図 图 圖 イラスト スクリーンショット 图片 圖片 照片 截图 屏幕截图 图像 插图 示意图 그림 사진 스크린샷 "
     "صورة شكل رسم مخطط لقطة_شاشة تصویر عکس תמונה hình_ảnh resim fotoğraf görsel ekran_görüntüsü εικόνα φωτογραφία"
 ).split()
 
