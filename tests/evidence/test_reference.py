@@ -156,6 +156,7 @@ def test_empty_documents() -> None:
         ("در شکل ۲", ["figure 2"]),
         ("चित्र 3 में", ["figure 3"]),
         ("στο Σχήμα 3", ["figure 3"]),
+        ("ดังรูปที่ 3 และตารางที่ ๒", ["figure 3", "table 2"]),
         ("na zdjęciu 4", ["photo 4"]),
         ("Photo 2 and Plate IV", ["photo 2", "plate iv"]),
         ("Table 3 lists", ["table 3"]),

@@ -55,19 +55,19 @@ _PLURAL = re.compile(
 _NUMBER = r"(?:[A-Z]\.?)?\d+(?:[.\-‐‑–．－]\d+)*|[IVX]{1,6}(?![\w])"
 # Not the "and" of "Figuras 3 e 4" nor the "to" of "Figuras 3 a 5".
 _PART = r"(?:(?:\s(?![ae]\s+\d))?\(?[a-h](?:\s?[-–,&]\s?[a-h])*\)?(?!\w))"
-_ITEM = rf"(?P<number>{_NUMBER})(?P<part>{_PART})?"
-_EAST = dict.fromkeys(("图", "図", "圖", "그림"), "figure") | {"写真": "photo", "照片": "photo", "表": "table"}
+_EAST = dict.fromkeys(("图", "図", "圖", "그림", "รูปที่", "ภาพที่"), "figure")
+_EAST |= {"写真": "photo", "照片": "photo", "表": "table", "ตารางที่": "table"}
 _WORD = "|".join(f"(?P<{family}>{words})" for family, words in _FAMILIES.items())
 # Possessive repetitions (``++``, ``*+``) and bounded ones keep all searches linear in the length of a text.
 _START = re.compile(
-    r"(?:(?<!\w)(?=\w)|(?=[图図圖그写照表]))"  # only at the beginning of a word
+    r"(?:(?<!\w)(?=\w)|(?=[图図圖그写照表รภต]))"  # only at the beginning of a word
     rf"(?P<more>\b(?:supplementary|supplemental|suppl?\.|extended data|appendix|ergänzende)\s++)?"
     rf"(?:(?:(?<!\w)(?:{_WORD}))[\s\u00a0~]*+(?:no\.|nr\.|№|#|رقم)?\s*+(?:(?<=[\u0600-\u06ff]\s)\()?"
     rf"|(?P<east>{'|'.join(_EAST)})\s*+)(?={_NUMBER})",
     re.IGNORECASE,
 )
 _NUMERAL = re.compile(r"\d|[IVX](?!\w)", re.IGNORECASE)  # fast first test: every label has a numeral
-_NUMBERED = re.compile(_ITEM)
+_NUMBERED = re.compile(rf"(?P<number>{_NUMBER})(?P<part>{_PART})?")
 _JOIN = re.compile(
     r"\s*(?P<range>-|‐|–|—|to\b|through\b|bis\b|à\b|a\b|～|~|إلى\b|до\b|(?:至|到|から)[图図圖]?)\s*"
     r"|\s*(?:[,;、]\s*(?:and|&|und|et|y|e|и|or|oder|en)?|and\b|&|und\b|et\b|y\b|e\b|en\b|и\b|or\b|oder\b|[和と،و]|及び?)\s*",
