@@ -155,7 +155,7 @@ def measured(model: str, documents: Sequence[Document]) -> Evaluation:
     for linked in linker.link_all(documents):
         if isinstance(linked, Failure):
             raise linked.error
-        scored.append(Scored(linked.document.id, linked.similarity, linked.document.links))
+        scored.append(Scored.of(linked.document, linked.similarity))
     return evaluate(scored)
 
 

@@ -139,7 +139,7 @@ def test_average_precision_by_hand():
 def test_average_precision_is_undefined_without_positives():
     assert average_precision(np.array([0.1, 0.2]), np.zeros(2, bool)) is None
     assert average_precision(np.zeros(0), np.zeros(0, bool)) is None
-    assert average_precision_interval(np.zeros(3), np.zeros(3, bool)) is None
+    assert average_precision_interval(np.zeros(3), np.zeros(3, bool), np.arange(3)) is None
     assert average_precision(np.zeros(2), np.ones(2, bool)) == 1
 
 
@@ -179,11 +179,11 @@ def test_the_interval_contains_the_figure_and_narrows_with_more_pairs():
     for n in (60, 2000):
         gold = random.random(n) < 0.3
         scores = gold + random.normal(size=n)
-        found = average_precision_interval(scores, gold, resamplings=500)
+        found = average_precision_interval(scores, gold, np.arange(n), resamplings=500)
         assert found is not None
         low, high = found
         assert low < average_precision(scores, gold) < high
-        assert average_precision_interval(scores, gold, resamplings=500) == found
+        assert average_precision_interval(scores, gold, np.arange(n), resamplings=500) == found
         widths.append(high - low)
     assert widths[1] < widths[0] / 3
 
@@ -191,14 +191,17 @@ def test_the_interval_contains_the_figure_and_narrows_with_more_pairs():
 def test_a_single_positive_among_few_has_an_interval_of_the_draws_that_have_it():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert average_precision_interval(np.array([0.9, 0.1]), np.array([True, False]), resamplings=200) == (1.0, 1.0)
+        scores, gold = np.array([0.9, 0.1]), np.array([True, False])
+        assert average_precision_interval(scores, gold, np.arange(2), resamplings=200) == (1.0, 1.0)
 
 
 def test_relations_leave_out_what_nobody_answered():
     nan = math.nan
     labels = np.array([[1, 0, nan], [0, 0, nan], [nan, 0, nan], [1, 0, nan]])
     scores = np.array([[0.9, 0.5, 0.1], [0.8, 0.1, 0.1], [0.95, 0.2, 0.1], [0.1, 0.3, 0.1]])
-    story, meta, nothing = relation_precisions(scores, labels, ["Story", "Meta", "Visible"], resamplings=100)
+    story, meta, nothing = relation_precisions(
+        scores, labels, ["Story", "Meta", "Visible"], np.arange(4), resamplings=100
+    )
     assert (story.relation, story.pairs, story.unanswered) == ("Story", 3, 1)
     assert story.average_precision == pytest.approx((1 + 2 / 3) / 2)
     assert story.positive_rate == pytest.approx(2 / 3)
@@ -219,6 +222,6 @@ def test_relations_leave_out_what_nobody_answered():
 )
 def test_probabilities_and_labels_that_do_not_fit_are_refused(scores, labels, message):
     with pytest.raises(ShapeError, match=message):
-        relation_precisions(scores, labels, ["Story"])
+        relation_precisions(scores, labels, ["Story"], np.arange(2))
     with pytest.raises(ShapeError, match="the same"):
         average_precision(np.zeros(2), np.zeros(3, bool))

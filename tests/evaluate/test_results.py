@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,7 @@ from iconotext.evaluate import (
     write_results,
 )
 from iconotext.evaluate.results import COLUMNS
+from iconotext.types import Document, Image, Sentence
 from tests.support.analyses import document_scores
 from tests.support.counted import calls
 
@@ -35,7 +37,7 @@ def test_means_by_hand():
     assert (one.auc, two.auc) == (1, 0)
     # image@1 is over images, not over documents: with one sentence the best one is always right
     assert found.means == pytest.approx({"auc": 0.5, "p@1": 0.5, "p@5": 5 / 12, "image@1": 1.0})
-    assert found.intervals["image@1"] == pytest.approx((1, 1))
+    assert found.intervals["image@1"] == pytest.approx((0.025**0.5, 1))  # not a point, though all are right
     assert found.intervals["auc"] == pytest.approx(
         (0, 1)
     )  # of two documents, a quarter of the draws has one of them twice
@@ -83,7 +85,7 @@ def test_a_bad_matrix_names_its_document():
 
 
 def test_results_come_back_as_they_were_written(tmp_path):
-    found = evaluate([*TWO, Scored("ü", np.zeros((2, 2), np.float32), None)])
+    found = evaluate([TWO[0], TWO[1]._replace(contents=(7, -9)), Scored("ü", np.zeros((2, 2), np.float32), None)])
     path = tmp_path / "new" / "r.parquet"
     about = {"model": "m", "corpus": "c", "split": None, "evidence": ["picture"]}
     write_results(Results(found, about), path)
@@ -145,7 +147,47 @@ def test_compare_by_hand():
 
 def test_a_model_compared_with_itself():
     for each in compare(scores(0.1, 0.9, None), scores(0.1, 0.9, None)).values():
-        assert (each.difference, each.interval, each.p) == (0, (0, 0), 1)
+        assert (each.difference, each.p) == (0, 1)
+        assert each.interval == pytest.approx((0.025**0.5 - 1, 1 - 0.025**0.5))  # two documents say little of others
+
+
+def test_documents_that_are_all_alike_leave_room_for_others():
+    low, high = scores(*[1.0] * 15).intervals["auc"]
+    assert (low, high) == pytest.approx((0.025 ** (1 / 15), 1))
+    low, high = scores(*[0.0] * 15).intervals["auc"]
+    assert (low, high) == pytest.approx((0, 1 - 0.025 ** (1 / 15)))
+
+
+def test_documents_that_share_pictures_count_less():
+    values = np.random.default_rng(0).random(60).tolist()
+    once = scores(*values)
+    copies = Evaluation(tuple(
+        replace(document, id=f"{document.id} {copy}", contents=(number + 1,))
+        for copy in range(4) for number, document in enumerate(once.documents)
+    ))  # fmt: skip
+    assert copies.intervals["auc"] == pytest.approx(once.intervals["auc"])
+    worse = replace(copies, documents=tuple(
+        replace(d, figures={name: (0.9 * total, weight) for name, (total, weight) in d.figures.items()})
+        for d in copies.documents
+    ))  # fmt: skip
+    few = Evaluation(once.documents), Evaluation(worse.documents[:60])
+    few = few[0], replace(few[1], documents=tuple(replace(d, id=d.id[:-2]) for d in few[1].documents))
+    assert compare(copies, worse)["auc"].interval == pytest.approx(compare(*few)["auc"].interval)
+
+
+def test_what_a_document_shares_is_known_by_its_files_and_linked_sentences(tmp_path):
+    def contents(name, text, *images):
+        document = Document(name, (Sentence("See also"), Sentence(text)), images, links=((1, 0),))
+        return set(Scored.of(document, np.zeros((2, len(images)))).contents)
+
+    tram, missing = tmp_path / "tram.png", Image("tram.png", problem="not found")
+    one = contents("a", "A tram.", Image("tram.png", tram), missing)
+    assert len(one) == 2  # a picture and a text: a name that leads nowhere is no picture
+    assert one & contents("b", "A boat.", Image("../tram.png", tram)) == {key for key in one if key > 0}
+    assert one & contents("c", "A tram.", Image("boat.png", b"boat")) == {key for key in one if key < 0}
+    assert not one & contents("d", "A boat.", Image("tram.png", tmp_path / "other" / "tram.png"), missing)
+    held = [contents(name, name, Image(name, b"boat")) for name in "ef"]
+    assert len(held[0] & held[1]) == 1  # the same bytes under two names
 
 
 def test_order_does_not_matter_and_documents_are_matched_by_id():

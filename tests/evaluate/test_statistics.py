@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from iconotext.errors import ShapeError
 from iconotext.evaluate.statistics import (
     bootstrap_intervals,
+    grouped,
     krippendorff_alpha,
     permutation_p,
     resampled_counts,
@@ -20,12 +21,60 @@ from iconotext.evaluate.statistics import (
 
 
 def test_resampled_counts_are_draws_with_replacement():
-    counts = np.concatenate(list(resampled_counts(7, 3000, 1)))
+    apart = grouped([(n + 1,) for n in range(7)])
+    counts = np.concatenate(list(resampled_counts(apart, 3000, 1)))
     assert counts.shape == (3000, 7)
     assert (counts.sum(1) == 7).all()
     assert abs(counts.mean() - 1) < 1e-9
     assert abs(counts.var(0).mean() - (1 - 1 / 7)) < 0.03  # of a multinomial
-    np.testing.assert_array_equal(counts, np.concatenate(list(resampled_counts(7, 3000, 1))))
+    np.testing.assert_array_equal(counts, np.concatenate(list(resampled_counts(apart, 3000, 1))))
+
+
+def test_documents_that_share_something_are_drawn_together():
+    # 0 and 2 share a picture, 2 and 3 a text.
+    found = grouped([(5,), (6, -1), (5, -2), (7, -2), *((n,) for n in range(10, 50))])
+    assert (found.of[:5].tolist(), found.drawn) == ([0, 1, 0, 0, 2], 42)
+    (counts,) = resampled_counts(found, 100, 0)
+    assert (counts[:, 0] == counts[:, 2]).all()
+    assert (counts[:, 2] == counts[:, 3]).all()
+    assert (counts[:, 0] != counts[:, 1]).any()
+
+
+def test_where_nothing_is_shared_the_draws_are_those_of_single_documents():
+    random = np.random.default_rng(4)
+    values, ones = random.random((30, 1)), np.ones((30, 1))
+    apart = grouped([(n + 1, -n - 1) for n in range(30)])
+    np.testing.assert_array_equal(bootstrap_intervals(values, ones, apart), bootstrap_intervals(values, ones))
+    differences = values[:, 0] - 0.4
+    assert permutation_p(differences, apart) == permutation_p(differences)
+
+
+def test_copies_of_documents_say_no_more_than_one_of_each():
+    values, ones = np.random.default_rng(5).random((40, 1)), np.ones((40, 1))
+    fivefold = grouped([(n % 40 + 1,) for n in range(200)])
+    once = bootstrap_intervals(values, ones)
+    assert bootstrap_intervals(np.tile(values, (5, 1)), np.tile(ones, (5, 1)), fivefold) == pytest.approx(once)
+    differences = values[:, 0] - 0.4
+    assert permutation_p(np.tile(differences, 5), fivefold) == permutation_p(differences)
+
+
+def test_a_text_that_all_documents_have_does_not_join_them():
+    found = grouped([(n // 2 + 1, -1) for n in range(40)])
+    assert (found.of.tolist(), found.drawn) == ([n // 2 for n in range(40)], 20)
+
+
+def test_where_all_hangs_together_as_many_are_drawn_as_without_repeated_pictures():
+    # 300 pictures of which each document has ten, dealt out five times: no group of documents is free of the others.
+    random = np.random.default_rng(6)
+    pictures = np.concatenate([random.permutation(300).reshape(-1, 10) for _ in range(5)])
+    found = grouped((pictures + 1).tolist())
+    assert (len(found.of), found.drawn) == (150, 30)
+    effects = random.normal(size=(400, 300))  # a document is as good as its pictures
+    means = [of[pictures].mean() for of in effects]
+    low, high = bootstrap_intervals(effects[0][pictures].mean(1)[:, None], np.ones((150, 1)), found)[0]
+    assert (high - low) / 3.92 == pytest.approx(np.std(means), rel=0.25)
+    p = permutation_p(effects[0][pictures].mean(1) + 0.12, found)
+    assert 10 * permutation_p(effects[0][pictures].mean(1) + 0.12) < p < 0.5
 
 
 def test_intervals_agree_with_a_plain_loop():

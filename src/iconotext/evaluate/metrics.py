@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from iconotext.errors import ShapeError
-from iconotext.evaluate.statistics import RESAMPLINGS, as_interval, interval_ends, resampled_counts
+from iconotext.evaluate.statistics import RESAMPLINGS, as_interval, grouped, interval_ends, resampled_counts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -137,7 +137,7 @@ class RelationPrecision:
 
     Attributes:
         average_precision: 0 to 1; None if no pair with an answer has the relation.
-        interval: 95 % bootstrap interval over the pairs; None if there is no average precision.
+        interval: 95 % bootstrap interval over the pairs' images; None if there is no average precision.
         positive_rate: Share of the pairs with the relation, the value for random scores; None without answers.
         pairs: Number of pairs with an answer.
         unanswered: Number of pairs without an answer, which are left out.
@@ -170,13 +170,19 @@ def average_precision(scores: Floats, gold: NDArray[np.bool_]) -> float | None:
 
 
 def average_precision_interval(
-    scores: Floats, gold: NDArray[np.bool_], *, resamplings: int = RESAMPLINGS, seed: int = 0
+    scores: Floats,
+    gold: NDArray[np.bool_],
+    image_of: NDArray[np.intp],
+    *,
+    resamplings: int = RESAMPLINGS,
+    seed: int = 0,
 ) -> tuple[float, float] | None:
-    """95 % percentile bootstrap interval of the average precision over pairs.
+    """95 % percentile bootstrap interval of the average precision over pairs, those of an image together.
 
     Args:
         scores: (n,), no NaN.
         gold: (n,) bool.
+        image_of: (n,) number of each pair's image, from 0.
 
     Returns:
         Low and high; None if there are no positives.
@@ -185,7 +191,8 @@ def average_precision_interval(
     positive = gold[order]
     if not positive.any():
         return None
-    drawn = [_resampled(counts[:, order], positive, ends) for counts in resampled_counts(len(gold), resamplings, seed)]
+    groups = grouped([(image + 1,) for image in image_of.tolist()])
+    drawn = [_resampled(counts[:, order], positive, ends) for counts in resampled_counts(groups, resamplings, seed)]
     values = np.concatenate(drawn)
     values = values[~np.isnan(values)]
     if not len(values):
@@ -194,13 +201,20 @@ def average_precision_interval(
 
 
 def relation_precisions(
-    probabilities: Floats, labels: Floats, relations: Sequence[str], *, resamplings: int = RESAMPLINGS, seed: int = 0
+    probabilities: Floats,
+    labels: Floats,
+    relations: Sequence[str],
+    image_of: NDArray[np.intp],
+    *,
+    resamplings: int = RESAMPLINGS,
+    seed: int = 0,
 ) -> tuple[RelationPrecision, ...]:
     """Average precision of each relation.
 
     Args:
         probabilities: (P, R) of P pairs of a text and its own image, or other scores.
         labels: (P, R): 1 if the pair has the relation, 0 if not, NaN without an answer.
+        image_of: (P,) number of each pair's image.
     """
     probabilities, labels = np.asarray(probabilities), np.asarray(labels, np.float64)
     if not (probabilities.shape == labels.shape == (len(labels), len(relations))):
@@ -217,7 +231,7 @@ def relation_precisions(
             RelationPrecision(
                 name,
                 average_precision(scores, gold),
-                average_precision_interval(scores, gold, resamplings=resamplings, seed=seed),
+                average_precision_interval(scores, gold, image_of[answered], resamplings=resamplings, seed=seed),
                 float(gold.mean()) if len(gold) else None,
                 pairs=len(gold),
                 unanswered=int((~answered).sum()),

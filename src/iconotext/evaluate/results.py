@@ -6,6 +6,7 @@ model is better.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -22,6 +23,7 @@ from iconotext.evaluate.statistics import (
     Interval,
     as_interval,
     bootstrap_intervals,
+    grouped,
     permutation_p,
 )
 from iconotext.system.files import open_atomic
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from iconotext.types import FloatMatrix
+    from iconotext.types import Document, FloatMatrix
 
 
 class Scored(NamedTuple):
@@ -40,11 +42,29 @@ class Scored(NamedTuple):
     Attributes:
         scores: (sentences, images), higher for pairs that belong together.
         links: Gold links as (sentence, image); None if unknown.
+        contents: Keys of its pictures (above 0) and of its linked sentences (below 0), the same in documents that share
+            them: intervals count what documents share.
     """
 
     id: str
     scores: FloatMatrix
     links: tuple[tuple[int, int], ...] | None
+    contents: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, document: Document, scores: FloatMatrix) -> Scored:
+        """The scores of a document, with its links and contents."""
+        # The source of a picture that was not found is only a name, which may mean another one elsewhere.
+        files = (i.member or i.file or (None if i.problem else i.source) for i in document.images)
+        pictures = {_key(file if isinstance(file, bytes) else str(file)) for file in files if file}
+        texts = {-_key(document.sentences[sentence].text) for sentence, _ in document.links or ()}
+        return cls(document.id, scores, document.links, (*sorted(pictures), *sorted(texts)))
+
+
+def _key(content: str | bytes) -> int:
+    """A number above 0, of 56 bits."""
+    encoded = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+    return int.from_bytes(hashlib.blake2b(encoded, digest_size=7).digest()) + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +74,7 @@ class DocumentScores:
     Attributes:
         links: Number of different gold links; None if unknown.
         figures: Total and weight of each of ``LINK_METRICS``, by name; empty if AUC is undefined.
+        contents: As in ``Scored``; empty if AUC is undefined.
         undefined: The reason why there are no metrics; None if there are.
     """
 
@@ -62,6 +83,7 @@ class DocumentScores:
     images: int
     links: int | None
     figures: Mapping[str, tuple[float, int]] = field(default_factory=dict)
+    contents: tuple[int, ...] = ()
     undefined: str | None = None
 
     @property
@@ -105,7 +127,8 @@ class Evaluation:
         if not self.defined:
             return dict.fromkeys(LINK_METRICS)
         totals, weights = totals_and_weights(self.defined)
-        bounds = bootstrap_intervals(totals, weights, resamplings=self.resamplings, seed=self.seed)
+        groups = grouped([document.contents for document in self.defined])
+        bounds = bootstrap_intervals(totals, weights, groups, lowest=0, resamplings=self.resamplings, seed=self.seed)
         return dict(zip(LINK_METRICS, map(as_interval, bounds), strict=True))
 
     def as_dict(self, *, model: str, corpus: str, split: str | None) -> dict[str, Any]:
@@ -158,7 +181,10 @@ def evaluate(scored: Iterable[Scored], *, resamplings: int = RESAMPLINGS, seed: 
 
 
 def score_document(
-    identifier: str, scores: NDArray[np.floating], links: Iterable[tuple[int, int]] | None
+    identifier: str,
+    scores: NDArray[np.floating],
+    links: Iterable[tuple[int, int]] | None,
+    contents: tuple[int, ...] = (),
 ) -> DocumentScores:
     """Metrics of one document."""
     try:
@@ -174,7 +200,7 @@ def score_document(
         why = "every sentence is linked to every image" if count else "it has no gold links"
         return DocumentScores(identifier, sentences, images, count, undefined=why)
     figures = {name: metric.of_document(matrix, gold) for name, metric in LINK_METRICS.items() if metric.of_document}
-    return DocumentScores(identifier, sentences, images, count, figures)
+    return DocumentScores(identifier, sentences, images, count, figures, contents)
 
 
 COLUMNS = {
@@ -182,6 +208,7 @@ COLUMNS = {
     "sentences": "int32",
     "images": "int32",
     "links": "int32",
+    "contents": "list",
     **{
         column: type_
         for metric in LINK_METRICS.values()
@@ -251,7 +278,7 @@ def _row(document: DocumentScores) -> dict[str, Any]:
 
 
 def _document(row: dict[str, Any]) -> DocumentScores:
-    figures = {}
+    figures, row["contents"] = {}, tuple(row["contents"] or ())
     for name, metric in LINK_METRICS.items():
         total, weight = (*(row.pop(column) for column in metric.columns), 1)[:2]
         if total is not None:
@@ -262,7 +289,8 @@ def _document(row: dict[str, Any]) -> DocumentScores:
 def _schema() -> pa.Schema:
     import pyarrow as pa
 
-    return pa.schema([(name, pa.type_for_alias(type_)) for name, type_ in COLUMNS.items()])
+    types = {"list": pa.list_(pa.int64())}
+    return pa.schema([(name, types.get(type_) or pa.type_for_alias(type_)) for name, type_ in COLUMNS.items()])
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +300,7 @@ class Comparison:
     Attributes:
         difference: First minus second, -1 to 1.
         interval: Its 95 % bootstrap interval over documents.
-        p: Two-sided p value of the paired permutation test.
+        p: Two-sided p value of the paired permutation test over the groups of the interval.
     """
 
     difference: float
@@ -294,13 +322,13 @@ def compare(
     one, other = matched(first, second)
     first_totals, weights = totals_and_weights(one)
     second_totals, _ = totals_and_weights(other)
-    differences = first_totals - second_totals
-    bounds = bootstrap_intervals(differences, weights, resamplings=resamplings, seed=seed)
+    differences, groups = first_totals - second_totals, grouped([document.contents for document in one])
+    bounds = bootstrap_intervals(differences, weights, groups, lowest=-1, resamplings=resamplings, seed=seed)
     return {
         metric: Comparison(
             difference=float(differences[:, i].sum() / weights[:, i].sum()),
             interval=as_interval(bounds[i]),
-            p=permutation_p(differences[:, i], seed=seed),
+            p=permutation_p(differences[:, i], groups, seed=seed),
         )
         for i, metric in enumerate(LINK_METRICS)
     }

@@ -91,7 +91,7 @@ def coherence_precisions(
         return ()
     predicted = own_probabilities(pairs, coherence)[:, [coherence.relations.index(name) for name in names]]
     labels = pairs.labels[:, [pairs.relations.index(name) for name in names]]
-    return relation_precisions(predicted, labels, names, resamplings=resamplings, seed=seed)
+    return relation_precisions(predicted, labels, names, pairs.image_of, resamplings=resamplings, seed=seed)
 
 
 POOL = 500

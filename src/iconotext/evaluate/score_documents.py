@@ -143,7 +143,7 @@ def score_documents(
     if model == "random":
         for document in documents:
             sizes = len(document.sentences), len(document.images)
-            yield Scored(document.id, random_scores(document.id, *sizes, seed=seed), document.links)
+            yield Scored.of(document, random_scores(document.id, *sizes, seed=seed))
         return
     linker = Linker.load(model, linking)
     unseen = UnseenImages(say, from_file=linker.encoder.image_source.from_file)
@@ -151,7 +151,7 @@ def score_documents(
         if isinstance(linked, Failure):
             raise linked.error
         unseen.see(linked.document)
-        yield Scored(linked.document.id, linked.similarity, linked.document.links)
+        yield Scored.of(linked.document, linked.similarity)
     unseen.finish()
     if set(linking.evidence) == {"picture"} and unseen.images == unseen.total > 0:
         raise CorpusError(

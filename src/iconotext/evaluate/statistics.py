@@ -1,8 +1,8 @@
 """Statistics of figures: intervals, tests of differences, and agreement between people.
 
-``bootstrap_intervals`` computes intervals over documents, ``permutation_p`` tests paired differences,
-and ``krippendorff_alpha`` is the agreement of reviewers of links, or raters of a study, corrected for chance. They are
-written with NumPy alone, since the program measures and serves without SciPy.
+``bootstrap_intervals`` computes intervals over documents, ``permutation_p`` tests paired differences, both by
+``Groups`` of documents that share something, and ``krippendorff_alpha`` is the agreement of reviewers of links, or
+raters of a study, corrected for chance. They are written with NumPy alone: the program serves without SciPy.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -50,27 +50,82 @@ LEVEL = 0.95
 _DRAWS_AT_ONCE = 2_000_000  # about 32 MB
 
 
-def resampled_counts(documents: int, resamplings: int, seed: int) -> Iterator[NDArray[np.float64]]:
-    """Yield the number of times each document is drawn in each resampling with replacement.
+class Groups(NamedTuple):
+    """Groups of documents that are drawn together.
+
+    Attributes:
+        of: (documents,) number of each document's group, from 0, in order of appearance.
+        drawn: Number of groups that a resampling draws: all, or fewer where ``grouped`` could not divide the documents.
+    """
+
+    of: NDArray[np.intp]
+    drawn: int
+
+
+LARGEST_GROUP = 0.1
+"""Share of the documents that a group may have: fewer than about ten groups say little about others."""
+
+
+def grouped(contents: Sequence[Sequence[int]]) -> Groups:
+    """Group documents that share a picture or a text, connected through others, too.
+
+    If a group is too large for ``LARGEST_GROUP``, texts do not count. If one still is, each document is a group, and
+    only so many are drawn as there would be without any repeated picture. That is right where documents are as alike as
+    the share of pictures that they have in common, and too wide where the rest of a document matters, too.
 
     Args:
-        documents: Number of documents, at least 1.
+        contents: Of each document, at least one, keys of its pictures (above 0) and of its texts (below 0).
+    """
+    pictures = [sorted({key for key in keys if key > 0}) for keys in contents]
+    for shared in (contents, pictures):
+        of = _connected(shared)
+        if np.bincount(of).max() <= max(1, LARGEST_GROUP * len(of)):
+            return Groups(of, int(of.max()) + 1)
+    times = Counter(key for keys in pictures for key in keys)
+    alike = sum(sum(times[key] for key in keys) / len(keys) if keys else 1 for keys in pictures) / len(pictures)
+    return Groups(np.arange(len(contents)), max(1, round(len(contents) / alike)))
+
+
+def _connected(contents: Sequence[Iterable[int]]) -> NDArray[np.intp]:
+    """Number the groups of documents that have a key in common, or both one with a third."""
+    parent, first = list(range(len(contents))), dict[int, int]()
+
+    def root(number: int) -> int:
+        while parent[number] != number:
+            parent[number] = number = parent[parent[number]]
+        return number
+
+    for number, keys in enumerate(contents):
+        for key in keys:
+            low, high = sorted((root(first.setdefault(key, number)), root(number)))
+            parent[high] = low
+    return np.unique([root(number) for number in parent], return_inverse=True)[1]
+
+
+def resampled_counts(groups: Groups, resamplings: int, seed: int) -> Iterator[NDArray[np.float64]]:
+    """Yield the number of times each document is drawn, with its group, in each resampling with replacement.
 
     Yields:
         (some resamplings, documents) float64, ``resamplings`` rows in all.
     """
-    random = np.random.default_rng(seed)
-    rows = max(1, _DRAWS_AT_ONCE // documents)
+    random, number = np.random.default_rng(seed), int(groups.of.max()) + 1
+    rows = max(1, _DRAWS_AT_ONCE // len(groups.of))
     for start in range(0, resamplings, rows):
         count = min(rows, resamplings - start)
-        drawn = random.integers(0, documents, (count, documents))
-        drawn += np.arange(count)[:, None] * documents  # each row in a range of its own, so one bincount counts all
-        counts = np.bincount(drawn.ravel(), minlength=count * documents)
-        yield counts.reshape(count, documents).astype(np.float64)
+        drawn = random.integers(0, number, (count, groups.drawn))
+        drawn += np.arange(count)[:, None] * number  # each row in a range of its own, so one bincount counts all
+        counts = np.bincount(drawn.ravel(), minlength=count * number)
+        yield counts.reshape(count, number).astype(np.float64)[:, groups.of]
 
 
 def bootstrap_intervals(
-    totals: NDArray[np.float64], weights: NDArray[np.float64], *, resamplings: int = RESAMPLINGS, seed: int = 0
+    totals: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    groups: Groups | None = None,
+    *,
+    lowest: float | None = None,
+    resamplings: int = RESAMPLINGS,
+    seed: int = 0,
 ) -> NDArray[np.float64]:
     """95 % percentile intervals of the ratios Σ totals / Σ weights when documents are resampled.
 
@@ -79,6 +134,9 @@ def bootstrap_intervals(
     Args:
         totals: (documents, figures), at least one document.
         weights: (documents, figures), above 0.
+        groups: Documents that are drawn together; None for each on its own.
+        lowest: The least value that a document can have, where 1 is the highest. Then documents that are all alike
+            leave room for as many others as would be missed in 2.5 % of such samples; else their interval is a point.
 
     Returns:
         (figures, 2): low and high.
@@ -86,10 +144,16 @@ def bootstrap_intervals(
     totals, weights = np.asarray(totals, np.float64), np.asarray(weights, np.float64)
     if totals.ndim != 2 or totals.shape != weights.shape or not len(totals):
         raise ShapeError(f"totals {totals.shape} and weights {weights.shape} must be the same (documents, figures)")
+    groups = groups or Groups(np.arange(len(totals)), len(totals))
     ratios = np.concatenate(
-        [(counts @ totals) / (counts @ weights) for counts in resampled_counts(len(totals), resamplings, seed)]
+        [(counts @ totals) / (counts @ weights) for counts in resampled_counts(groups, resamplings, seed)]
     )
-    return interval_ends(ratios)
+    ends = interval_ends(ratios)
+    if lowest is not None:
+        alike = np.ptp(ends, axis=1) < 1e-12
+        share = ((1 - LEVEL) / 2) ** (1 / groups.drawn)
+        ends[alike] = share * ends[alike] + (1 - share) * np.array([lowest, 1])
+    return ends
 
 
 Interval = tuple[float, float]
@@ -117,17 +181,21 @@ _EXACT = 13
 _SIGNS_AT_ONCE = 4_000_000
 
 
-def permutation_p(differences: NDArray[np.float64], *, seed: int = 0) -> float:
-    """Two-sided p value of the paired permutation test: the two models of a document change places at random.
+def permutation_p(differences: NDArray[np.float64], groups: Groups | None = None, *, seed: int = 0) -> float:
+    """Two-sided p value of the paired permutation test: the two models of a group change places at random.
 
     Args:
         differences: (documents,), first minus second.
+        groups: As for ``bootstrap_intervals``; where fewer are drawn than there are, sums of swaps are larger so much.
 
     Returns:
         Share of the swaps whose sum is at least as far from 0 as the one seen. Random swaps count the one seen among
         them, so that the value is never 0.
     """
     observed = abs(differences.sum())
+    if groups is not None:
+        differences = np.bincount(groups.of, differences).astype(np.float64)
+        observed *= np.sqrt(groups.drawn / len(differences))
     slack = 1e-12 * max(1.0, float(np.abs(differences).sum()))  # sums that differ by rounding are equal
     exact = len(differences) <= _EXACT
     sign_flips = _all_signs(len(differences)) if exact else _random_signs(len(differences), seed)

@@ -214,8 +214,9 @@ def scored_documents(
     for batch, sentences, images in _encoded(model, prepared, recipe, documents, device):
         parts = torch.split(sentences, batch.sentence_counts), torch.split(images, batch.image_counts)
         for document, own_sentences, own_images in zip(batch.documents.tolist(), *parts, strict=True):
+            pictures = prepared.image_rows[slice(*prepared.image_offsets[document : document + 2])] + 1
             cosines = (own_sentences @ own_images.T).numpy()
-            yield Scored(prepared.ids[document], cosines, prepared.links_of(document))
+            yield Scored(prepared.ids[document], cosines, prepared.links_of(document), tuple(pictures.tolist()))
 
 
 def evaluate_split(

@@ -18,7 +18,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from iconotext.errors import CorpusError, SettingError
-from iconotext.evaluate.statistics import RESAMPLINGS, Interval, as_interval, bootstrap_intervals, permutation_p
+from iconotext.evaluate.statistics import (
+    RESAMPLINGS,
+    Interval,
+    as_interval,
+    bootstrap_intervals,
+    grouped,
+    permutation_p,
+)
 from iconotext.report.tables import Grid
 from iconotext_papers.analyses.settings import BATCH, BiasSettings
 from iconotext_papers.charts import BLUE, ORANGE, legend_above, write_figure
@@ -57,6 +64,7 @@ class Distances:
         training_counts: (D,) number of distances of each document in ``training``.
         evaluation_counts: (D,) number of distances of each document in ``evaluation``.
         golds: Number of pairs of a sentence and a gold image.
+        contents: (D,) numbers of each document's pictures, from 1, equal in documents that share them.
     """
 
     training: NDArray[np.float64]
@@ -64,6 +72,7 @@ class Distances:
     training_counts: NDArray[np.int64]
     evaluation_counts: NDArray[np.int64]
     golds: int
+    contents: tuple[tuple[int, ...], ...]
 
 
 def some_linked(documents: Iterable[Document], most: int, *, seed: int = 0) -> list[Document]:
@@ -117,10 +126,10 @@ def negative_distances(documents: Sequence[ImageVectors], *, batch: int = BATCH,
     order = np.random.default_rng(seed).permutation(len(documents))
     training: list[NDArray[np.float64]] = [np.zeros(0)] * len(documents)
     evaluation = list(training)
-    golds = 0
-    for numbers in np.array_split(order, max(1, len(order) // batch)):
-        together = [documents[number] for number in numbers.tolist()]
-        for number, far, near, pairs in zip(numbers.tolist(), *_of_batch(together), strict=True):
+    golds, numbers = 0, dict[str | int, int]()
+    for batched in np.array_split(order, max(1, len(order) // batch)):
+        together = [documents[number] for number in batched.tolist()]
+        for number, far, near, pairs in zip(batched.tolist(), *_of_batch(together), strict=True):
             training[number], evaluation[number] = far, near
             golds += pairs
     distances = Distances(
@@ -129,6 +138,7 @@ def negative_distances(documents: Sequence[ImageVectors], *, batch: int = BATCH,
         np.array([len(values) for values in training]),
         np.array([len(values) for values in evaluation]),
         golds,
+        tuple(tuple(numbers.setdefault(name, len(numbers) + 1) for name in d.names) for d in documents),
     )
     if not ((distances.training_counts > 0) & (distances.evaluation_counts > 0)).any():
         raise CorpusError(
@@ -260,7 +270,9 @@ def measure(distances: Distances, *, resamplings: int = RESAMPLINGS, seed: int =
         wins = mannwhitneyu(far, near, method="asymptotic").statistic
     defined = (distances.training_counts > 0) & (distances.evaluation_counts > 0)
     paired = (_means(far, distances.training_counts) - _means(near, distances.evaluation_counts))[defined]
-    ends = bootstrap_intervals(paired[:, None], np.ones((len(paired), 1)), resamplings=resamplings, seed=seed)[0]
+    groups = grouped([distances.contents[number] for number in np.flatnonzero(defined)])
+    columns = paired[:, None], np.ones((len(paired), 1))
+    ends = bootstrap_intervals(*columns, groups, resamplings=resamplings, seed=seed)[0]
     edges = np.histogram_bin_edges(np.concatenate([far, near]), BINS)
     deviation = np.sqrt((far.var() * len(far) + near.var() * len(near)) / max(len(far) + len(near) - 2, 1))
     return Bias(
@@ -274,7 +286,7 @@ def measure(distances: Distances, *, resamplings: int = RESAMPLINGS, seed: int =
         cohen_d=float((far.mean() - near.mean()) / deviation) if deviation > 0 else None,
         difference=float(paired.mean()),
         interval=as_interval(ends),
-        p_documents=permutation_p(paired, seed=seed),
+        p_documents=permutation_p(paired, groups, seed=seed),
         edges=tuple(edges.tolist()),
         histogram={
             name: tuple(np.histogram(values, edges)[0].tolist())

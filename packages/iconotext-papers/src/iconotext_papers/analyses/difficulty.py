@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from iconotext.errors import CorpusError, SettingError, ShapeError
 from iconotext.evaluate.results import Evaluation, Scored, matched, read_results
-from iconotext.evaluate.statistics import RESAMPLINGS, Interval, as_interval, interval_ends
+from iconotext.evaluate.statistics import RESAMPLINGS, Interval, as_interval, grouped, interval_ends
 from iconotext.plain_text import counted, percent
 from iconotext.report.tables import Bold, Grid
 from iconotext_papers.analyses.object_detection import detected_in, encoded_classes
@@ -147,6 +147,7 @@ def explained_by_spread(
     before: Mapping[int, Sequence[float]],
     after: Mapping[int, Sequence[float]],
     spreads: Sequence[tuple[float, float]],
+    contents: Sequence[Sequence[int]],
     *,
     resamplings: int = RESAMPLINGS,
     seed: int = 0,
@@ -157,6 +158,7 @@ def explained_by_spread(
         before: Seed to the AUC of each document, for the first model.
         after: The same for the second model, documents in the same order; only common seeds are used.
         spreads: Image and text spread of each document.
+        contents: Of each document, as in ``Scored``: those that share something are drawn together.
     """
     features = np.asarray(spreads, np.float64).reshape(-1, 2)
     common = [key for key in before if key in after]
@@ -170,7 +172,7 @@ def explained_by_spread(
         return np.array([[r2(targets, features, counts) for targets in side] for side in sides]).transpose(1, 2, 0)
 
     r2_before, r2_after = shares(np.ones((1, len(features))))[:, 0].mean(axis=0).tolist()
-    first, second = drawn_anew(shares, *sides[0].shape, resamplings=resamplings, seed=seed).T
+    first, second = drawn_anew(shares, len(common), grouped(contents), resamplings=resamplings, seed=seed).T
     of_first, of_second, gain = (as_interval(interval_ends(draws)) for draws in (first, second, second - first))
     difference = r2_after - r2_before
     return Explained(r2_before, r2_after, of_first, of_second, difference, gain, len(features), len(common))
@@ -245,7 +247,7 @@ def detected(documents: Iterable[Document], encoder: Encoder, k: int) -> Iterato
     """Yield object detection's scores of documents, with k class names an image."""
     classes = encoded_classes(encoder)
     for document in documents:
-        yield Scored(document.id, detected_in(document, encoder, classes, k)[0][k - 1], document.links)
+        yield Scored.of(document, detected_in(document, encoder, classes, k)[0][k - 1])
 
 
 @dataclass(frozen=True, slots=True)

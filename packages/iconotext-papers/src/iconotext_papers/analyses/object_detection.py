@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from iconotext.errors import FeatureError, SettingError
-from iconotext.evaluate.results import DocumentScores, Evaluation, score_document
+from iconotext.evaluate.results import DocumentScores, Evaluation, Scored, score_document
 from iconotext.evaluate.statistics import RESAMPLINGS
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def evaluate_object_detection(
             total += len(document.images)
             readable += number
             for k, scores in enumerate(scored, start=1):
-                records[k].append(score_document(document.id, scores, document.links))
+                records[k].append(score_document(*Scored.of(document, scores)))
         if total and not readable:
             raise FeatureError(
                 f"object detection needs picture files, and none of the {total:,} pictures can be read; models that "

@@ -17,9 +17,11 @@ from iconotext.evaluate.metrics import LINK_METRICS
 from iconotext.evaluate.results import Evaluation, matched, totals_and_weights
 from iconotext.evaluate.statistics import (
     RESAMPLINGS,
+    Groups,
     Interval,
     as_interval,
     bootstrap_intervals,
+    grouped,
     interval_ends,
     resampled_counts,
 )
@@ -93,13 +95,14 @@ def differences(
     weights = totals_and_weights(aligned[0])[1]
     by_seed = totals[: len(common)] - totals[len(common) :]  # (seeds, documents, metrics)
     mean = by_seed.mean(axis=0)
-    ends = only_documents = bootstrap_intervals(mean, weights, resamplings=resamplings, seed=seed)
+    groups = grouped([document.contents for document in aligned[0]])
+    ends = only_documents = bootstrap_intervals(mean, weights, groups, lowest=-1, resamplings=resamplings, seed=seed)
     if len(common) > 1:
 
         def figures(counts: NDArray[np.float64]) -> NDArray[np.float64]:
             return np.stack([counts @ values for values in by_seed]) / (counts @ weights)
 
-        ends = interval_ends(drawn_anew(figures, *by_seed.shape[:2], resamplings=resamplings, seed=seed))
+        ends = interval_ends(drawn_anew(figures, len(common), groups, resamplings=resamplings, seed=seed))
     overall, per_seed = (_without_noise(values.sum(axis=-2) / weights.sum(axis=0)) for values in (mean, by_seed))
     signs = np.sign(per_seed) == np.sign(overall)
     return {
@@ -123,7 +126,7 @@ def resampled_seeds(seeds: int, resamplings: int, seed: int) -> NDArray[np.float
 def drawn_anew(
     figures: Callable[[NDArray[np.float64]], NDArray[np.float64]],
     seeds: int,
-    documents: int,
+    groups: Groups,
     *,
     resamplings: int = RESAMPLINGS,
     seed: int = 0,
@@ -132,9 +135,10 @@ def drawn_anew(
 
     Args:
         figures: From (draws, documents), how often each document is drawn, to (seeds, draws, ...).
+        groups: The documents that are drawn together.
     """
     shares, parts, start = resampled_seeds(seeds, resamplings, seed), [], 0
-    for counts in resampled_counts(documents, resamplings, seed):
+    for counts in resampled_counts(groups, resamplings, seed):
         parts.append(np.einsum("rs,sr...->r...", shares[start : start + len(counts)], figures(counts)))
         start += len(counts)
     return np.concatenate(parts)

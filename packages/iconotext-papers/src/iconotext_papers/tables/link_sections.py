@@ -324,7 +324,8 @@ def _explained(
     before, after = (
         {seed: [scores[key] for key in ids] for seed, scores in aucs[name].items()} for name in (BEFORE, AFTER)
     )
-    return explained_by_spread(before, after, spreads)
+    contents = {d.id: d.contents for scores in by_name[BEFORE].values() for d in scores.defined}
+    return explained_by_spread(before, after, spreads, [contents[key] for key in ids])
 
 
 def _explained_grid(

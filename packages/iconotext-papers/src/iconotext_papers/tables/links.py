@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from iconotext.encoders.stored_model import METRICS, load_model, read_metrics
 from iconotext.errors import CorpusError, FeatureError
 from iconotext.evaluate.metrics import LINK_METRICS
-from iconotext.evaluate.results import Evaluation, Results, Scored, evaluate, read_results, write_results
+from iconotext.evaluate.results import Evaluation, Results, evaluate, read_results, write_results
 from iconotext.report.tables import Drawing, Section
 from iconotext.train.log import LOG
 from iconotext.train.summary import describe_shares
@@ -50,31 +50,18 @@ def score_baselines(
     """Score the rows without training, unless their scores exist; returns remarks for the report."""
     keys = {row.key for row in rows}
     if RANDOM in keys:
-        score_random(prepared, corpus, folder)
+        score_random(corpus, folder)
     problem = None
     if DETECTION in keys:
         problem = score_object_detection(corpus, recipe, folder, notify, word_vector_file(recipe, prepared))
     return [] if problem is None else [f"Object detection: not possible here: {problem}."]
 
 
-def score_random(prepared: Prepared, corpus: Path, folder: Path) -> None:
+def score_random(corpus: Path, folder: Path) -> None:
     """Score random numbers on the test documents, unless these scores exist."""
-    from iconotext.evaluate.score_documents import random_scores
-
     path = results_path(folder, RANDOM)
-    if path.is_file():
-        return
-
-    def scored() -> Iterator[Scored]:
-        for document in prepared.linked_documents("test").tolist():
-            sentences, images = (
-                int(offsets[document + 1] - offsets[document])
-                for offsets in (prepared.sentence_offsets, prepared.image_offsets)
-            )
-            name = prepared.ids[document]
-            yield Scored(name, random_scores(name, sentences, images), prepared.links_of(document))
-
-    write_results(Results(evaluate(scored()), about_results(corpus, RANDOM)), path)
+    if not path.is_file():
+        score_links(RANDOM, corpus, path, about_results(corpus, RANDOM))
 
 
 def score_object_detection(
@@ -133,9 +120,9 @@ def check_corpus(corpus: Path, prepared: Prepared, *, links: bool = True) -> Non
 
 
 def score_links(
-    model: Path, corpus: Path, path: Path, about: Mapping[str, Any], *, prepared: Prepared | None = None
+    model: Path | str, corpus: Path, path: Path, about: Mapping[str, Any], *, prepared: Prepared | None = None
 ) -> None:
-    """Score the test documents with gold links with a trained model, as ``iconotext evaluate`` does, as Parquet.
+    """Score the test documents with gold links with a model, or at random, as ``iconotext evaluate`` does, as Parquet.
 
     With ``prepared``, the corpus as the model was trained on it, their mean loss (``test_loss``) is measured, too.
     """
@@ -148,7 +135,7 @@ def score_links(
     linking = LinkSettings(evidence=("picture",), image=own_features(str(model), corpus))
     evaluation = evaluate(score_documents(str(model), documents, linking))
     if prepared is not None:
-        about = {**about, "test_loss": _test_loss(load_model(model), prepared)}
+        about = {**about, "test_loss": _test_loss(load_model(Path(model)), prepared)}
     write_results(Results(evaluation, about), path, force=True)
 
 

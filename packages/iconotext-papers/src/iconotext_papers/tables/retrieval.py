@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from iconotext.encoders.stored_model import WEIGHTS
 from iconotext.errors import CorpusError
 from iconotext.evaluate.retrieval import Draw, Ranks
-from iconotext.evaluate.statistics import RESAMPLINGS, interval_ends, resampled_counts
+from iconotext.evaluate.statistics import RESAMPLINGS, grouped, interval_ends, resampled_counts
 from iconotext.plain_text import counted
 from iconotext.relations import CITE, CLUE
 from iconotext.report.tables import Drawing, Grid, Note, Section, difference, percent
@@ -174,8 +174,8 @@ def ranks_for_json(draws: Sequence[Draw]) -> list[dict[str, list[int]]]:
 def differences_to(scores: Scores, reference: str) -> dict[str, dict[str, Any]]:
     """Median rank, R@1 and R@10 of each row minus those of another, and of each refinement minus those without it.
 
-    Pairs are drawn anew with replacement, the same for both sides and in all pools, and so are the seeds; of every draw
-    the median rank is that of its queries, as many times as each was drawn.
+    Pairs are drawn anew with replacement, those of an image together, the same for both sides and in all pools, and so
+    are the seeds; of every draw the median rank is that of its queries, as many times as each was drawn.
 
     Returns:
         Name to ``to``, the number of ``seeds``, and for each metric ``difference`` and 95 % ``interval``; with them,
@@ -186,7 +186,7 @@ def differences_to(scores: Scores, reference: str) -> dict[str, dict[str, Any]]:
     @cache  # the plain ranks of a row are compared with the reference and with each refinement
     def figures(name: str, seed: int, kind: str) -> NDArray[np.float64]:
         score = scores[name][seed]
-        return resampled_figures(score["ranks"][kind], score["pairs"])
+        return resampled_figures(score["ranks"][kind], score["image_of"])
 
     def paired(first: tuple[str, str], second: tuple[str, str], seeds: Sequence[int]) -> dict[str, Any]:
         by_seed = np.array([figures(first[0], s, first[1]) - figures(second[0], s, second[1]) for s in seeds])
@@ -206,14 +206,18 @@ def differences_to(scores: Scores, reference: str) -> dict[str, dict[str, Any]]:
 
 
 def resampled_figures(
-    draws: Sequence[Mapping[str, Sequence[int]]], pairs: int, *, resamplings: int = RESAMPLINGS
+    draws: Sequence[Mapping[str, Sequence[int]]], image_of: Sequence[int], *, resamplings: int = RESAMPLINGS
 ) -> NDArray[np.float64]:
     """Median rank, R@1 and R@10, each a mean over the pools: (1 + resamplings, 3).
 
-    The first row is of the pairs as they are, each other one of pairs drawn anew. A pool of which no query was drawn
-    counts as nothing.
+    The first row is of the pairs as they are, each other one of pairs drawn anew, those of an image together. A pool of
+    which no query was drawn counts as nothing.
+
+    Args:
+        image_of: (P,) number of each pair's image, from 0.
     """
-    parts = [np.ones((1, pairs)), *resampled_counts(pairs, resamplings, 0)]
+    groups = grouped([(image + 1,) for image in image_of])
+    parts = [np.ones((1, len(image_of))), *resampled_counts(groups, resamplings, 0)]
     return np.concatenate([_difference_figures(draws, counts) for counts in parts])
 
 
@@ -489,6 +493,7 @@ def score_retrieval(model: Path, corpus: Path, path: Path) -> None:
     result: dict[str, Any] = {
         "weights": _digest(model),
         "pairs": len(test.ids),
+        "image_of": test.image_of.tolist(),
         "images": len(test.images),
         "pool": pool,
         "draws": len(plain),
@@ -528,7 +533,7 @@ def read_scores(path: Path, model: Path) -> dict[str, Any] | None:
         stored: dict[str, Any] = dict(parse_json(path.read_bytes()))
     except (OSError, ValueError, TypeError):  # damaged: it is measured again
         return None
-    return stored if stored.get("weights") == _digest(model) and "ranks" in stored else None
+    return stored if stored.get("weights") == _digest(model) and "image_of" in stored else None
 
 
 def report(comparison: Comparison) -> tuple[str, list[Section], dict[str, Any]]:
@@ -538,7 +543,9 @@ def report(comparison: Comparison) -> tuple[str, list[Section], dict[str, Any]]:
     """
     scores = _read(comparison)
     rows = {
-        name: {str(seed): {key: value for key, value in score.items() if key != "ranks"} for seed, score in by.items()}
+        name: {
+            str(seed): {k: v for k, v in score.items() if k not in ("ranks", "image_of")} for seed, score in by.items()
+        }
         for name, by in scores.items()
     }
     differences = differences_to(scores, comparison.reference)

@@ -126,7 +126,7 @@ def test_ties_and_equal_values(first, second):
 
 def test_means_over_documents_not_over_distances():
     far, near = np.array([1.0, 3.0, 10.0]), np.array([1.0, 4.0, 4.0, 4.0])
-    distances = Distances(far, near, np.array([2, 1, 0]), np.array([1, 3, 0]), 4)
+    distances = Distances(far, near, np.array([2, 1, 0]), np.array([1, 3, 0]), 4, ((1,), (2,), (3,)))
     found = measure(distances, resamplings=500)
     assert found.difference == pytest.approx(((2 - 1) + (10 - 4)) / 2)
     assert found.interval == pytest.approx((1, 6))  # each document may be drawn alone

@@ -51,7 +51,7 @@ def test_the_regression_is_that_of_difficulty():
     images, texts = [rng.normal(size=(3, 4)) for _ in range(30)], [rng.normal(size=(4, 5)) for _ in range(30)]
     aucs = rng.random(30).tolist()
     spreads = [(spread(image), spread(text)) for image, text in zip(images, texts, strict=True)]
-    found = explained_by_spread({0: aucs}, {0: aucs}, spreads, resamplings=200)
+    found = explained_by_spread({0: aucs}, {0: aucs}, spreads, [()] * 30, resamplings=200)
     assert found.before == pytest.approx(explain(aucs, images, texts, dimensions=2).spread.r2)
     assert found.after == found.before
     assert (found.difference, found.interval) == (0, (0, 0))  # the same draws for both
@@ -64,7 +64,7 @@ def test_a_model_whose_auc_hangs_on_spread_less():
     trend, noise = spreads.sum(axis=1) / 4, rng.normal(size=300) / 10
     before = {seed: (0.2 + trend + noise).tolist() for seed in (0, 1)}
     after = {1: (0.4 + trend / 4 + noise).tolist(), 0: (0.5 + noise).tolist(), 9: noise.tolist()}
-    found = explained_by_spread(before, after, spreads.tolist(), resamplings=400)
+    found = explained_by_spread(before, after, spreads.tolist(), [()] * 300, resamplings=400)
     assert found.seeds == 2
     assert found.before > 0.4
     assert found.after == pytest.approx(np.mean([slow_r2(np.array(after[seed]), spreads) for seed in (0, 1)]), abs=1e-9)
@@ -76,6 +76,6 @@ def test_a_model_whose_auc_hangs_on_spread_less():
 def test_what_cannot_be_compared():
     few = [(0.1, 0.2)] * 4
     with pytest.raises(CorpusError, match="4 documents are too few"):
-        explained_by_spread({0: [0.5] * 4}, {0: [0.5] * 4}, few)
+        explained_by_spread({0: [0.5] * 4}, {0: [0.5] * 4}, few, [()] * 4)
     with pytest.raises(CorpusError, match="no seed in common"):
-        explained_by_spread({0: [0.5]}, {1: [0.5]}, [(0.1, 0.1)])
+        explained_by_spread({0: [0.5]}, {1: [0.5]}, [(0.1, 0.1)], [()])

@@ -10,4 +10,4 @@ from iconotext_papers.analyses.bias import Distances
 def of(training, evaluation):
     """Distances of one document."""
     far, near = np.array(training, float), np.array(evaluation, float)
-    return Distances(far, near, np.array([len(far)]), np.array([len(near)]), 1)
+    return Distances(far, near, np.array([len(far)]), np.array([len(near)]), 1, ((1,),))

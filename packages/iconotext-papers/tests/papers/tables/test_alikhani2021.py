@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from iconotext.errors import CorpusError, SettingError
-from iconotext.evaluate.statistics import resampled_counts
+from iconotext.evaluate.statistics import Groups, resampled_counts
 from iconotext.relations import CITE, CLUE
 from iconotext_papers.published import published_cells
 from iconotext_papers.tables.retrieval import (
@@ -237,7 +237,11 @@ def scored(*ranks, **refined):
         return [{"queries": list(range(len(ranks))), "above": [rank - 1 for rank in ranks], "tied": [0] * len(ranks)}]
 
     kinds = {"retrieval": ranks, **refined}
-    return {"pairs": len(ranks), "ranks": {kind: draw(each) for kind, each in kinds.items()}}
+    return {
+        "pairs": len(ranks),
+        "image_of": list(range(len(ranks))),
+        "ranks": {kind: draw(each) for kind, each in kinds.items()},
+    }
 
 
 def test_differences_are_paired_by_query_and_seed():
@@ -275,8 +279,9 @@ def test_intervals_of_median_ranks_are_those_of_drawing_the_pairs_by_hand():
          "above": random.integers(0, 25, 25).tolist(), "tied": [0] * 25}
         for _ in range(3)
     ]  # fmt: skip
-    found = resampled_figures(draws, pairs, resamplings=5)
-    counts = np.concatenate([np.ones((1, pairs)), *resampled_counts(pairs, 5, 0)])
+    image_of = [pair // 2 for pair in range(pairs)]  # two pairs of each picture, which are drawn together
+    found = resampled_figures(draws, image_of, resamplings=5)
+    counts = np.concatenate([np.ones((1, pairs)), *resampled_counts(Groups(np.array(image_of), pairs // 2), 5, 0)])
     for row, drawn in zip(found, counts, strict=True):
         medians, first = [], []
         for draw in draws:
