@@ -84,8 +84,9 @@ def data_size(size: int) -> str:
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Return ``; did you mean epochs?`` with the known name most similar to a mistyped one; empty without any."""
-    near = difflib.get_close_matches(name, names, n=1)
+    """Return ``; did you mean epochs?`` with the known name most similar to a mistyped one, or the one that it ends."""
+    known = list(names)
+    near = [each for each in known if each.endswith(f"/{name}")] or difflib.get_close_matches(name, known, n=1)
     return f"; did you mean {near[0]}?" if near else ""
 
 

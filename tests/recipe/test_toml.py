@@ -197,6 +197,8 @@ def test_files_that_are_no_recipes(tmp_path, monkeypatch):
         SettingError, match=r"nowhere: no such file, and no recipe of this name ships; .*hessel2019/dense"
     ):
         load_recipe("nowhere")
+    with pytest.raises(SettingError, match=r"dense: no such file, .*; did you mean hessel2019/dense\? There are"):
+        load_recipe("dense")
     (tmp_path / "mine.toml").write_bytes(b"\xff")
     with pytest.raises(SettingError, match="not TOML"):
         load_recipe(tmp_path / "mine.toml")

@@ -17,9 +17,9 @@ from iconotext.train.run import finished
 from tests.support.training import Stop, StopAt, log_of, metrics_of, small_recipe, weights_of
 
 
-def row(loss, nothing=0.4, still=0.0, positive=0.5, train=0.45):
+def row(loss, nothing=0.4, still=0.0, positive=0.5, train=0.45, step=5000):
     losses = {"train_loss": train, "validation_loss": loss, "no_information": nothing}
-    return losses | {"no_gradient": still, "positive_cosines": positive}
+    return losses | {"step": step, "no_gradient": still, "positive_cosines": positive}
 
 
 def after(*rows):
@@ -64,6 +64,8 @@ def test_what_is_said_of_a_run():
     flat = collapse_of(after(row(0.41), row(0.399)), AP)
     assert (flat["epoch"], flat["learned"]) == (None, False)
     assert "neither on its documents nor in validation was the loss 1 % below 0.4, that of" in flat["why"]
+    short = collapse_of(after(row(0.41, step=16)), AP)
+    assert short["why"].startswith("16 steps are too few: neither on its documents nor in validation was the loss")
     # Against the mean of the negatives, or by heart, more is learned than the hardest negatives of validation show.
     assert collapse_of(after(row(0.55, train=0.3), row(0.44, train=0.2)), AP) is None
     assert collapse_of(after(row(3.0, nothing=None)), AP) is None

@@ -265,3 +265,4 @@ def test_a_warm_up_as_long_as_the_run_is_refused(trained, tmp_path):
     recipe = regional_recipe(trained, training={"epochs": 1, "warmup_steps": 300})
     with pytest.raises(SettingError, match="warmup_steps is 300, but on this corpus the run has 9 steps"):
         train(recipe, [trained / "corpus.jsonl"], tmp_path / "model")
+    assert not (tmp_path / "model").exists()  # nothing was prepared for it

@@ -19,6 +19,9 @@ SAME = 1e-5
 LEAST_GAIN = 0.01
 """Share by which a loss must be below that of equal similarities; smaller gains may be chance."""
 
+FEW_STEPS = 300
+"""Steps in which a run need not learn anything: its failure says nothing about its settings."""
+
 
 def informed(row: Row) -> bool:
     """Tell whether the validation loss of an epoch is below that of a model to which everything is equally similar."""
@@ -91,7 +94,10 @@ def _why(last: Row, epoch: int | None, learned: bool) -> str:
         return f"training collapsed in epoch {epoch}: the validation loss is {nothing}{cosines}, {share}{model}"
     if learned:
         return f"training fell back: no loss of the last epoch is 1 % below {nothing}"
-    return f"training never left its start: neither on its documents nor in validation was the loss 1 % below {nothing}"
+    start = (
+        "training never left its start" if (last["step"] or 0) >= FEW_STEPS else f"{last['step']:.0f} steps are too few"
+    )
+    return f"{start}: neither on its documents nor in validation was the loss 1 % below {nothing}"
 
 
 def _advice(recipe: Recipe, epoch: int | None) -> str:

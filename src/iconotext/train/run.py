@@ -15,7 +15,7 @@ from iconotext.system.files import locked, reporting_full_disk, write_text
 from iconotext.train.checkpoint import BUSY, CHECKPOINT, LOCK, gone_if_refused, same_recipe
 from iconotext.train.collapse import raise_if_dead
 from iconotext.train.prepare import Report, lock_of, no_report, prepare
-from iconotext.train.start import check_start, with_init
+from iconotext.train.start import check_corpora, check_start, with_init
 
 if TYPE_CHECKING:
     from iconotext.train.loop import Watcher
@@ -62,6 +62,7 @@ def train(
     text = dump_recipe(recipe)
     if not finished(folder):
         check_start(recipe)
+        check_corpora(recipe, corpora)
     with reporting_full_disk(folder), gone_if_refused(folder, RECIPE), locked(folder / LOCK, BUSY, TrainingError):
         begun = is_model_folder(folder) or (folder / CHECKPOINT).is_file()
         if begun and (folder / RECIPE).is_file():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from iconotext.train.prepared import Prepared, learned_relations
 if TYPE_CHECKING:
     from torch import nn
 
+    from iconotext.corpus.row import Row
     from iconotext.encoders.joint_model import JointModel
     from iconotext.features.word_vectors import Vocabulary
     from iconotext.recipe import Recipe
@@ -43,10 +45,8 @@ A picture counts once in a document and once with its caption alone."""
 
 def too_few_pictures(corpora: Sequence[Path]) -> str | None:
     """Return a note if corpora have few pictures to learn from, else None; they are read no further than necessary."""
-    files = (file for corpus in corpora for file in corpus_files(corpus))
-    rows = (row for file in files for row in rows_of(file) if row.split in (None, "train"))
     pictures = 0
-    for row in rows:
+    for row in _training_rows(corpora):
         pictures += len(row.images)
         if pictures >= ENOUGH_PICTURES:
             return None
@@ -55,6 +55,11 @@ def too_few_pictures(corpora: Sequence[Path]) -> str | None:
         "counted once in documents and once with their captions (iconotext corpus build pairs): the model may stay as "
         "it is"
     )
+
+
+def _training_rows(corpora: Sequence[Path]) -> Iterator[Row]:
+    files = (file for corpus in corpora for file in corpus_files(corpus))
+    return (row for file in files for row in rows_of(file) if row.split in (None, "train"))
 
 
 def check_run(recipe: Recipe, prepared: Prepared) -> None:
@@ -83,6 +88,18 @@ def check_run(recipe: Recipe, prepared: Prepared) -> None:
             'training.choose = "median-rank" needs validation documents of one sentence and one image each; '
             'with others set training.choose = "loss"'
         )
+
+
+def check_corpora(recipe: Recipe, corpora: Sequence[Path]) -> None:
+    """Check before they are prepared that corpora are not too small for the warm-up; they are read as far as necessary.
+
+    Documents may be left out later, so it is checked again with the steps that there are.
+    """
+    training = recipe.training
+    if training.warmup_steps:
+        enough = (training.warmup_steps // training.epochs + 1) * training.batch
+        documents = sum(1 for _ in islice(_training_rows(corpora), enough))
+        check_warmup(recipe, -(-documents // training.batch) + len(corpora) - 1)
 
 
 def check_warmup(recipe: Recipe, steps: int) -> None:

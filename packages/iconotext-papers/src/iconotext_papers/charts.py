@@ -14,6 +14,7 @@ from warnings import catch_warnings, filterwarnings
 from iconotext.errors import OutputError
 from iconotext.plain_text import readable
 from iconotext.system.files import check_overwrite, write_bytes
+from iconotext_papers import need
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,6 +31,7 @@ def check_figure(path: Path, *, force: bool = False) -> None:
     if path.suffix.lower().removeprefix(".") not in FORMATS:
         raise OutputError(f"{path}: figures are written as {', '.join(FORMATS)}; give the file such a suffix")
     check_overwrite(path, force)
+    need("matplotlib")
 
 
 def legend_above(figure: Figure) -> None:

@@ -159,5 +159,6 @@ def _print_reproduction(reproduction: Reproduction, *, as_json: bool) -> None:
     for key, problem in reproduction.failed.items():
         complain(f"{key}: {problem}")
     if reproduction.failed:
-        complain("the other rows are done; the same command tries these again")
+        done = any(path.stem not in reproduction.failed for path in reproduction.folder.rglob("results/*"))
+        complain(f"{'the other rows are' if done else 'no row is'} done; the same command tries these again")
         sys.exit(1)

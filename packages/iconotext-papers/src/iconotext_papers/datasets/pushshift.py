@@ -18,6 +18,7 @@ from typing import IO, Any
 
 from iconotext.errors import CorpusError
 from iconotext.system.strict_json import parse_json
+from iconotext_papers import need
 
 PLAIN = frozenset(("", ".jsonl", ".ndjson", ".json", ".txt"))
 OPENERS: Mapping[str, Callable[[IO[bytes]], Any]] = {".bz2": bz2.open, ".xz": lzma.open, ".gz": gzip.open}
@@ -152,6 +153,7 @@ def _unpacked(path: Path) -> Iterator[bytes]:
 
 def _unpacked_zstd(file: IO[bytes]) -> Iterator[bytes]:
     """Yield all frames of a file, and check that the last one is complete, unlike ``zstandard``'s own reader."""
+    need("zstandard")
     import zstandard
 
     unpacker = zstandard.ZstdDecompressor(max_window_size=WINDOW)

@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from iconotext_papers import need
+
 if TYPE_CHECKING:
     from mwparserfromhell.nodes import HTMLEntity, Tag, Wikilink
     from mwparserfromhell.wikicode import Wikicode
@@ -64,6 +66,7 @@ def paragraphs(markup: str) -> list[str]:
 
     Each is on one line. A page that redirects to another has none.
     """
+    need("mwparserfromhell")
     import mwparserfromhell
     from mwparserfromhell.parser import ParserError
 

@@ -48,7 +48,7 @@ def check_state(folder: Path, state: dict[str, Any]) -> dict[str, Any]:
     for name, value in state.items():
         if old.get(name) != value:
             raise SettingError(
-                f"{folder}: was made with {name} {_text(old.get(name))}, not {_text(value)}; name another folder, "
+                f"{folder}: was made {_made(name, old.get(name))}, not {_made(name, value)}; name another folder, "
                 "or remove this one"
             )
     return old
@@ -65,8 +65,12 @@ def claim(folder: Path, state: dict[str, Any]) -> None:
     write_text(folder / STATE, json.dumps(state, indent=1), force=True)
 
 
-def _text(value: Any) -> str:
-    return (" ".join(value) or "nothing") if isinstance(value, list) else str(value)
+def _made(name: str, value: Any) -> str:
+    """What a folder was made with: ``with table 2``, ``without --set``."""
+    if name not in ("set", "from"):
+        return f"with {name} {' '.join(value) if isinstance(value, list) else value}"
+    given = value if isinstance(value, list) else [value] if value else []
+    return " ".join(["with", *(f"--{name} {each}" for each in given)]) if given else f"without --{name}"
 
 
 def results_path(folder: Path, key: str, kind: Literal["links", "retrieval"] = "links") -> Path:
@@ -219,7 +223,9 @@ def _failures(comparison: Comparison, where: str) -> Iterator[Footnote]:
             yield Footnote(f"{name} failed: {comparison.failed[run.key]}", [run.row.name], grave=True)
         elif run.key in comparison.collapsed:
             suffix = "" if comparison.counts(run.key) else " and has no figures here"
-            text = f"{name} collapsed{suffix}: {comparison.collapsed[run.key]['why']}"
+            collapse = comparison.collapsed[run.key]
+            what = "collapsed" if collapse["learned"] or collapse["epoch"] is not None else "learned nothing"
+            text = f"{name} {what}{suffix}: {collapse['why']}"
             yield Footnote(text, [run.row.name], grave=True)
 
 

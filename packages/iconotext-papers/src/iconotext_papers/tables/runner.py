@@ -25,7 +25,7 @@ from iconotext.train.checkpoint import gone_if_refused
 from iconotext.train.labelled import labelled_documents
 from iconotext.train.prepare import Report, no_report, prepare, prepared_key
 from iconotext.train.run import finished
-from iconotext.train.start import check_start, with_init
+from iconotext.train.start import check_corpora, check_start, with_init
 from iconotext_papers.published import PublishedTable
 from iconotext_papers.tables import links, retrieval
 from iconotext_papers.tables.comparison import (
@@ -304,6 +304,7 @@ def reproduce(
     state = _state(published, corpus, overrides, dataset, source)
     with gone_if_refused(folder, STATE):
         check_state(folder, state)
+        _check_corpora(requested or rows, corpus, source, folder, published)
         # A named row comes first: the corpus may lack the features that the others read.
         at_first = [*requested, *rows] if only else rows
         first = next(run for row in at_first if not row.transferred for run in runs_of(row, 1))
@@ -371,6 +372,15 @@ def _check_source(table: PublishedTable, rows: Sequence[Row], corpus: Path, sour
         raise SettingError(f"from={source}: table {table.name} is of one corpus; from=... is for li2021/4")
     if source is not None and source.resolve() == corpus.resolve():
         raise SettingError(f"from={source}: is the corpus of the table; name another one, with gold links")
+
+
+def _check_corpora(rows: Sequence[Row], corpus: Path, source: Path | None, folder: Path, table: PublishedTable) -> None:
+    """Raise ``SettingError`` for a row that its corpus is too small for, before anything is prepared."""
+    for run in (run for row in rows for run in runs_of(row, 1) if not _is_done(run, folder, table)):
+        try:
+            check_corpora(run.recipe, [_trained_on(run.row, corpus, source)])
+        except SettingError as error:
+            raise SettingError(f"{run.row.name}: {error}") from error
 
 
 def _trained_on(row: Row, corpus: Path, source: Path | None) -> Path:

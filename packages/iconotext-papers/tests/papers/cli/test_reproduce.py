@@ -118,13 +118,16 @@ def test_failed_rows_make_the_status_one(tmp_path, monkeypatch):
     result = run("2", "--corpus", "c.jsonl", status=1)
     assert result.stdout == "the table\n"
     assert "iconotext: dense: out of memory" in result.stderr
-    assert "the same command tries these again" in result.stderr
+    assert "no row is done; the same command tries these again" in result.stderr
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "top-k.parquet").write_bytes(b"")
+    assert "the other rows are done" in run("2", "--corpus", "c.jsonl", status=1).stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["7", "--corpus", "c.jsonl"], "table 7: no such table; there are 2, 3, S1"),
+        (["7", "--corpus", "c.jsonl"], "table 7: no such table; did you mean alikhani2021/7? There are 2, 3, S1"),
         (["2", "--corpus", "c.jsonl"], "c.jsonl: no such file"),
         (["2", "--corpus", "c.jsonl", "--only", "XY"], "--only XY: no such row"),
         (["2", "--corpus", "c.jsonl", "--set", "similarity.k=half"], "each row of table 2 has its own"),

@@ -267,6 +267,13 @@ def test_object_detection_with_word_vectors_that_are_learned_from_the_corpus(cor
     assert not vectors[1].any()
 
 
+def test_a_warm_up_longer_than_the_run_is_refused_before_anything_is_prepared(tmp_path):
+    corpus, folder = write_synthetic(tmp_path / "c", 20), tmp_path / "out"
+    with pytest.raises(SettingError, match=r"^TK: training.warmup_steps is 500, but .* run has [0-9]+ steps"):
+        reproduce("2", corpus, folder, watch=Seen(), overrides=[*SMALL, "training.warmup_steps=500"], only=["top-k"])
+    assert not folder.exists()
+
+
 def test_what_a_folder_was_made_from(tmp_path, in_process):
     corpus = write_synthetic(tmp_path / "c", 20)
     folder = tmp_path / "out"
@@ -275,9 +282,9 @@ def test_what_a_folder_was_made_from(tmp_path, in_process):
         return reproduce(table, corpus, folder, watch=Seen(), overrides=overrides, only=["random"], **more)
 
     again()
-    with pytest.raises(SettingError, match="was made with table 2, not 3; name another folder"):
+    with pytest.raises(SettingError, match="was made with table 2, not with table 3; name another folder"):
         again("3")
-    with pytest.raises(SettingError, match=r"was made with set .*dim=8.*, not nothing"):
+    with pytest.raises(SettingError, match=r"was made with .*--set dim=8.*, not without --set; name"):
         again(overrides=[])
     with pytest.raises(SettingError, match="was made with corpus"):
         again(corpus=write_synthetic(tmp_path / "other", 20))
