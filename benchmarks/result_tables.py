@@ -77,6 +77,7 @@ def write_record(table: Table, command: str, version: str) -> None:
         "corpus": None,
         "seeds": None,
         "version": version,
+        "machine": records.machine(),
         "date": datetime.now(UTC).date().isoformat(),
         "encoders": {"minilm": records._encoder("minilm")},
         "recipe": {},

@@ -24,12 +24,15 @@ import argparse
 import csv
 import hashlib
 import json
+import platform
 import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
@@ -101,6 +104,7 @@ def record(folder: Path, *, built: str = "", commit: str = "") -> dict[str, Any]
         "corpus": {"name": corpus.name, "sha256": _digest(corpus)} | ({"command": built} if built else {}),
         "seeds": seeds,
         "version": f"{iconotext.__version__} ({commit or _commit()})",
+        "machine": machine(),
         "date": datetime.fromtimestamp((folder / RESULTS).stat().st_mtime, UTC).date().isoformat(),
         "encoders": {name: digest for name in _read_by(recipes.values()) if (digest := _encoder(name)) is not None},
         "recipe": common,
@@ -290,6 +294,14 @@ def _read_by(recipes: Any) -> list[str]:
 def _encoder(name: str) -> str | None:
     folder = MODELS / name
     return folder_name(folder).partition("@")[2] if folder.is_dir() else None
+
+
+def machine() -> dict[str, str]:
+    """Return the processor and the versions with which a record is made."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").is_file() else []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    packages = {name: version(name) for name in ("numpy", "onnxruntime", "torch") if find_spec(name) is not None}
+    return {"processor": next(iter(models), platform.processor()), "python": platform.python_version(), **packages}
 
 
 def _commit() -> str:

@@ -221,7 +221,7 @@ WINDOW = 10
 
 
 def train_word2vec(sentences: Iterable[Sequence[int]], words: int, *, dim: int, seed: int) -> FloatMatrix:
-    """Train word2vec (CBOW, window 10, minimum frequency 1, as in Alikhani 2021; else gensim's defaults).
+    """Train word2vec (window 10, minimum frequency 1, as in Alikhani 2021; else gensim's defaults, so CBOW).
 
     It uses one thread, since with more the vectors would differ between runs.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import platform
 from pathlib import Path
 from typing import Any
 
@@ -142,7 +143,10 @@ def test_a_record_is_made_of_a_finished_folder(records, corpus, tmp_path, in_pro
     in_process.add("assignment-at-most-seed1")
     done = reproduce("2", corpus, tmp_path / "out", watch=Seen(), **calls)
     found = records.record(tmp_path / "out", built="iconotext corpus build captions")
-    assert list(found) == FIELDS
+    assert [field for field in found if field != "machine"] == FIELDS
+    assert found["machine"]["python"] == platform.python_version()
+    assert found["machine"]["processor"]
+    assert found["machine"]["torch"]
     assert found["command"].startswith(
         "iconotext papers reproduce 2 --corpus corpus.jsonl --dataset MSCOCO --seeds 2 --set feat"
     )
@@ -184,7 +188,7 @@ def test_a_record_of_retrieval(records, tmp_path, in_process):
 @pytest.mark.parametrize("path", RECORDS, ids=lambda path: path.stem)
 def test_a_record_of_the_repository_is_whole(path):
     found = json.loads(path.read_text(encoding="utf-8"))
-    assert [field for field in found if field not in ("head", "title", "about")] == FIELDS
+    assert [field for field in found if field not in ("head", "title", "about", "machine")] == FIELDS
     assert ("about" in found) == (path.parents[2] == ROOT / "docs")
     assert all(row["row"] and (row["figures"] or row["note"]) for row in found["rows"])
     if found["recipe"] is not None:
