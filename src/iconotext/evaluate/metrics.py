@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.floating]
-    OfDocument = Callable[[Floats, NDArray[np.bool_]], tuple[float, int]]
+    Mask = NDArray[np.bool_]
+    OfDocument = Callable[[Floats, Mask], tuple[float, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class Metric:
     columns: tuple[str, ...] = ()
 
 
-def gold_matrix(shape: tuple[int, int], links: Iterable[tuple[int, int]]) -> NDArray[np.bool_]:
+def gold_matrix(shape: tuple[int, int], links: Iterable[tuple[int, int]]) -> Mask:
     """The links as a matrix.
 
     Args:
@@ -81,7 +82,7 @@ def checked_scores(scores: NDArray[np.floating]) -> NDArray[np.floating]:
     return matrix
 
 
-def auc(scores: NDArray[np.floating], gold: NDArray[np.bool_]) -> float | None:
+def auc(scores: NDArray[np.floating], gold: Mask) -> float | None:
     """Area under the ROC curve: how often a gold cell has a higher score than a cell that is not gold; 0.5 by chance.
 
     None if undefined: no cell is gold, or all are.
@@ -94,7 +95,7 @@ def auc(scores: NDArray[np.floating], gold: NDArray[np.bool_]) -> float | None:
     return float(below + not_above) / (2 * positive.size * negative.size)
 
 
-def precision_at(scores: NDArray[np.floating], gold: NDArray[np.bool_], count: int) -> float:
+def precision_at(scores: NDArray[np.floating], gold: Mask, count: int) -> float:
     """Share of the ``count`` cells with the highest scores that are gold (p@C).
 
     Args:
@@ -112,7 +113,7 @@ def precision_at(scores: NDArray[np.floating], gold: NDArray[np.bool_], count: i
     return float(true[above].sum() + left * true[tied].sum() / tied.sum()) / count
 
 
-def image_hits(scores: NDArray[np.floating], gold: NDArray[np.bool_]) -> tuple[float, int]:
+def image_hits(scores: NDArray[np.floating], gold: Mask) -> tuple[float, int]:
     """The number of images with gold links whose best sentence is gold.
 
     Args:
@@ -155,7 +156,7 @@ class RelationPrecision:
         return {name: value for name, value in asdict(self).items() if name != "relation"}
 
 
-def average_precision(scores: Floats, gold: NDArray[np.bool_]) -> float | None:
+def average_precision(scores: Floats, gold: Mask) -> float | None:
     """Mean of the precisions at each step of the recall, ``Σ (R_i − R_{i−1}) P_i`` from the highest score down.
 
     Args:
@@ -170,12 +171,7 @@ def average_precision(scores: Floats, gold: NDArray[np.bool_]) -> float | None:
 
 
 def average_precision_interval(
-    scores: Floats,
-    gold: NDArray[np.bool_],
-    image_of: NDArray[np.intp],
-    *,
-    resamplings: int = RESAMPLINGS,
-    seed: int = 0,
+    scores: Floats, gold: Mask, image_of: NDArray[np.intp], *, resamplings: int = RESAMPLINGS, seed: int = 0
 ) -> tuple[float, float] | None:
     """95 % percentile bootstrap interval of the average precision over pairs, those of an image together.
 
@@ -240,7 +236,7 @@ def relation_precisions(
     return tuple(precisions)
 
 
-def _steps(scores: Floats, gold: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _steps(scores: Floats, gold: Mask) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the order by descending score, and the last position in it of each different score."""
     scores, gold = np.asarray(scores), np.asarray(gold)
     if scores.ndim != 1 or scores.shape != gold.shape:
@@ -253,7 +249,7 @@ def _steps(scores: Floats, gold: NDArray[np.bool_]) -> tuple[NDArray[np.intp], N
     return order, np.flatnonzero(last)
 
 
-def _resampled(counts: NDArray[np.float64], positive: NDArray[np.bool_], ends: NDArray[np.intp]) -> NDArray[np.float64]:
+def _resampled(counts: NDArray[np.float64], positive: Mask, ends: NDArray[np.intp]) -> NDArray[np.float64]:
     """Average precision of each resampling, NaN without positives.
 
     Args:
@@ -268,10 +264,10 @@ def _resampled(counts: NDArray[np.float64], positive: NDArray[np.bool_], ends: N
     return np.where(totals > 0, sums / np.maximum(totals, 1), np.nan)
 
 
-def _mean(metric: Callable[[Floats, NDArray[np.bool_]], float | None]) -> OfDocument:
+def _mean(metric: Callable[[Floats, Mask], float | None]) -> OfDocument:
     """Return the total and the weight of a metric in which every document counts the same."""
 
-    def of_document(scores: Floats, gold: NDArray[np.bool_]) -> tuple[float, int]:
+    def of_document(scores: Floats, gold: Mask) -> tuple[float, int]:
         value = metric(scores, gold)
         assert value is not None  # documents for which AUC is undefined have no metrics
         return value, 1

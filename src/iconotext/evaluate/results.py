@@ -177,30 +177,25 @@ def evaluate(scored: Iterable[Scored], *, resamplings: int = RESAMPLINGS, seed: 
     Raises:
         ShapeError: Scores are not a matrix, contain NaN, or do not fit the links; the message names the document.
     """
-    return Evaluation(tuple(score_document(*scores) for scores in scored), resamplings, seed)
+    return Evaluation(tuple(map(score_document, scored)), resamplings, seed)
 
 
-def score_document(
-    identifier: str,
-    scores: NDArray[np.floating],
-    links: Iterable[tuple[int, int]] | None,
-    contents: tuple[int, ...] = (),
-) -> DocumentScores:
+def score_document(document: Scored) -> DocumentScores:
     """Metrics of one document."""
     try:
-        matrix = checked_scores(scores)
+        matrix = checked_scores(document.scores)
         sentences, images = matrix.shape
-        if links is None:
-            return DocumentScores(identifier, sentences, images, None, undefined="the gold links are unknown")
-        gold = gold_matrix((sentences, images), links)
+        if document.links is None:
+            return DocumentScores(document.id, sentences, images, None, undefined="the gold links are unknown")
+        gold = gold_matrix((sentences, images), document.links)
     except ShapeError as error:
-        raise ShapeError(f"document {identifier!r}: {error}") from error
+        raise ShapeError(f"document {document.id!r}: {error}") from error
     count = int(gold.sum())
     if not count or count == gold.size:
         why = "every sentence is linked to every image" if count else "it has no gold links"
-        return DocumentScores(identifier, sentences, images, count, undefined=why)
+        return DocumentScores(document.id, sentences, images, count, undefined=why)
     figures = {name: metric.of_document(matrix, gold) for name, metric in LINK_METRICS.items() if metric.of_document}
-    return DocumentScores(identifier, sentences, images, count, figures, contents)
+    return DocumentScores(document.id, sentences, images, count, figures, document.contents)
 
 
 COLUMNS = {

@@ -51,12 +51,7 @@ _DRAWS_AT_ONCE = 2_000_000  # about 32 MB
 
 
 class Groups(NamedTuple):
-    """Groups of documents that are drawn together.
-
-    Attributes:
-        of: (documents,) number of each document's group, from 0, in order of appearance.
-        drawn: Number of groups that a resampling draws: all, or fewer where ``grouped`` could not divide the documents.
-    """
+    """The (documents,) numbers of their groups, from 0 as they appear, and how many groups a resampling draws."""
 
     of: NDArray[np.intp]
     drawn: int
@@ -69,9 +64,8 @@ LARGEST_GROUP = 0.1
 def grouped(contents: Sequence[Sequence[int]]) -> Groups:
     """Group documents that share a picture or a text, connected through others, too.
 
-    If a group is too large for ``LARGEST_GROUP``, texts do not count. If one still is, each document is a group, and
-    only so many are drawn as there would be without any repeated picture. That is right where documents are as alike as
-    the share of pictures that they have in common, and too wide where the rest of a document matters, too.
+    If a group is too large, texts do not count. If one still is, each document is a group, and only so many are drawn
+    as there would be without any repeated picture, as if documents were as alike as the share of their common pictures.
 
     Args:
         contents: Of each document, at least one, keys of its pictures (above 0) and of its texts (below 0).
@@ -136,7 +130,7 @@ def bootstrap_intervals(
         weights: (documents, figures), above 0.
         groups: Documents that are drawn together; None for each on its own.
         lowest: The least value that a document can have, where 1 is the highest. Then documents that are all alike
-            leave room for as many others as would be missed in 2.5 % of such samples; else their interval is a point.
+            leave room for as many others as would be missed in 2.5 % of such samples.
 
     Returns:
         (figures, 2): low and high.

@@ -91,10 +91,7 @@ def check_run(recipe: Recipe, prepared: Prepared) -> None:
 
 
 def check_corpora(recipe: Recipe, corpora: Sequence[Path]) -> None:
-    """Check before they are prepared that corpora are not too small for the warm-up; they are read as far as necessary.
-
-    Documents may be left out later, so it is checked again with the steps that there are.
-    """
+    """Check before anything is prepared that corpora are not too small for the warm-up; they are read no further."""
     training = recipe.training
     if training.warmup_steps:
         enough = (training.warmup_steps // training.epochs + 1) * training.batch

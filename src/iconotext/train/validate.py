@@ -148,7 +148,7 @@ def validate(
             alike = no_information_losses(compared, recipe).mean() + coherence_losses.sum() / compared.positives
             no_information += float(alike) * len(losses)
             positive, cells = positive + int((cosines > 0).sum()), cells + cosines.numel()
-            scored += (score_document(*each) for each in _scored(batch, cosines, prepared))
+            scored += map(score_document, _scored(batch, cosines, prepared))
     return Validation(
         total / count,
         Evaluation(tuple(scored)).means["auc"] if scored else None,

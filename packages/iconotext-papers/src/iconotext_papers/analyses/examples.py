@@ -128,7 +128,7 @@ def examples_of(
 ) -> list[Example]:
     """Combine documents with a model's scores, in the same order, and the concepts that it reads, if any."""
     return [
-        Example(document, item.scores, score_document(*item).auc, main_concepts(source, document.images))
+        Example(document, item.scores, score_document(item).auc, main_concepts(source, document.images))
         for document, item in zip(documents, scored, strict=True)
     ]
 

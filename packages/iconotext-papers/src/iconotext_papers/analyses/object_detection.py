@@ -91,7 +91,7 @@ def evaluate_object_detection(
             total += len(document.images)
             readable += number
             for k, scores in enumerate(scored, start=1):
-                records[k].append(score_document(*Scored.of(document, scores)))
+                records[k].append(score_document(Scored.of(document, scores)))
         if total and not readable:
             raise FeatureError(
                 f"object detection needs picture files, and none of the {total:,} pictures can be read; models that "

@@ -12,7 +12,7 @@ from iconotext.corpus.store import read_corpus
 from iconotext.encoders.encoder import untrained_encoder
 from iconotext.encoders.load import load_encoder
 from iconotext.errors import CorpusError, FeatureError, OutputError, SettingError
-from iconotext.evaluate.results import read_results, score_document
+from iconotext.evaluate.results import Scored, read_results, score_document
 from iconotext.features.backbone import ImageFeatures
 from iconotext.features.word_vectors import load_word_vectors
 from iconotext.train.start import with_init
@@ -366,7 +366,7 @@ def test_an_rnn_over_sentences_is_trained_evaluated_and_linked_with(tmp_path, in
     )
     tested = [document for document in read_corpus(corpus) if document.split == "test"]
     kept = {each.id: each.auc for each in read_results(tmp_path / f"out/results/{name}.parquet").evaluation.documents}
-    aucs = {each.id: score_document(each.id, encoder.similarity(each), each.links).auc for each in tested}
+    aucs = {each.id: score_document(Scored.of(each, encoder.similarity(each))).auc for each in tested}
     # A document that is linked is read as it was when the model was tested; some processors round the batches of a test
     # otherwise, which exchanges two cells that are nearly equal.
     assert aucs == pytest.approx(kept, abs=0.05)
