@@ -180,13 +180,15 @@ def test_what_a_document_shares_is_known_by_its_files_and_linked_sentences(tmp_p
         document = Document(name, (Sentence("See also"), Sentence(text)), images, links=((1, 0),))
         return set(Scored.of(document, np.zeros((2, len(images)))).contents)
 
-    tram, missing = tmp_path / "tram.png", Image("tram.png", problem="not found")
+    tram, boat, missing = tmp_path / "tram.png", tmp_path / "boat.png", Image("tram.png", problem="not found")
+    tram.write_bytes(b"tram")
+    boat.write_bytes(b"boat")
     one = contents("a", "A tram.", Image("tram.png", tram), missing)
     assert len(one) == 2  # a picture and a text: a name that leads nowhere is no picture
     assert one & contents("b", "A boat.", Image("../tram.png", tram)) == {key for key in one if key > 0}
     assert one & contents("c", "A tram.", Image("boat.png", b"boat")) == {key for key in one if key < 0}
-    assert not one & contents("d", "A boat.", Image("tram.png", tmp_path / "other" / "tram.png"), missing)
-    held = [contents(name, name, Image(name, b"boat")) for name in "ef"]
+    assert not one & contents("d", "A boat.", Image("tram.png", boat), missing)
+    held = [contents(name, name, Image(name, file)) for name, file in (("e", b"boat"), ("f", boat))]
     assert len(held[0] & held[1]) == 1  # the same bytes under two names
 
 

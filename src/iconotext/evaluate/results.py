@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from iconotext.corpus.image_files import ImageKeys
 from iconotext.errors import CorpusError, ShapeError
 from iconotext.evaluate.metrics import LINK_METRICS, checked_scores, gold_matrix
 from iconotext.evaluate.statistics import (
@@ -42,8 +43,7 @@ class Scored(NamedTuple):
     Attributes:
         scores: (sentences, images), higher for pairs that belong together.
         links: Gold links as (sentence, image); None if unknown.
-        contents: Keys of its pictures (above 0) and of its linked sentences (below 0), the same in documents that share
-            them: intervals count what documents share.
+        contents: Keys of its pictures (above 0) and linked texts (below 0), equal in documents that share them.
     """
 
     id: str
@@ -54,17 +54,17 @@ class Scored(NamedTuple):
     @classmethod
     def of(cls, document: Document, scores: FloatMatrix) -> Scored:
         """The scores of a document, with its links and contents."""
+        keys = ImageKeys()
         # The source of a picture that was not found is only a name, which may mean another one elsewhere.
-        files = (i.member or i.file or (None if i.problem else i.source) for i in document.images)
-        pictures = {_key(file if isinstance(file, bytes) else str(file)) for file in files if file}
-        texts = {-_key(document.sentences[sentence].text) for sentence, _ in document.links or ()}
+        pictures = {_key(keys.of(image)) for image in document.images if not image.problem}
+        texts = {
+            -_key(document.sentences[sentence].text.encode(errors="replace")) for sentence, _ in document.links or ()
+        }
         return cls(document.id, scores, document.links, (*sorted(pictures), *sorted(texts)))
 
 
-def _key(content: str | bytes) -> int:
-    """A number above 0, of 56 bits."""
-    encoded = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
-    return int.from_bytes(hashlib.blake2b(encoded, digest_size=7).digest()) + 1
+def _key(content: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(content, digest_size=7).digest()) + 1
 
 
 @dataclass(frozen=True, slots=True)

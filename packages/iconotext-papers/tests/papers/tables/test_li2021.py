@@ -326,7 +326,7 @@ def test_what_transfer_needs(tmp_path, corpus, in_process):
     with pytest.raises(CorpusError, match="1 Transfer: labelled-pairs need two or more train documents"):
         again("li2021/4", corpus, tmp_path / "out", source=unlinked)
     linked = write_synthetic(tmp_path / "l", 30)
-    with pytest.raises(SettingError, match="was made with from"):
+    with pytest.raises(SettingError, match="was made with --from"):
         again("li2021/4", corpus, tmp_path / "out", source=linked)
 
 
