@@ -87,5 +87,5 @@ def test_two_corpora_stand_in_one_table_with_agreement_and_difficulty(tmp_path, 
     again = reproduce_corpora("2", corpora, tmp_path / "out", watch=watch, **calls)
     table = (tmp_path / "out/table.md").read_text()
     assert "Left out, since training never left its start: AP on MSCOCO." in table
-    assert "AP on MSCOCO collapsed: the loss stayed at 0.4" in table
+    assert "AP on MSCOCO learned nothing: the loss stayed at 0.4" in table
     assert again.results["correlation"].keys() == again.results["difficulty"].keys() == {"Story-DII"}
