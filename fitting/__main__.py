@@ -63,7 +63,15 @@ STEPS = (
         "fitting.multilingual_encoder:make",
         tuple(
             f"models/use/{file}"
-            for file in ("tokenizer.json", "weights.safetensors", "map.safetensors", "network.onnx")
+            for file in ("tokenizer.json.gz", "weights.safetensors", "map.safetensors", "network.onnx")
+        ),
+    ),
+    Step(
+        "hundred-languages",
+        "fitting.hundred_languages:make",
+        tuple(
+            f"models/e5/{file}"
+            for file in ("tokenizer.json.gz", "weights.safetensors", "map.safetensors", "network.onnx")
         ),
     ),
     Step("class-names", "fitting.encoders:write_class_vectors", ("models/minilm/imagenet_classes.npy",)),

@@ -15,7 +15,13 @@ from onnx import TensorProto, helper, numpy_helper
 
 from iconotext.features.eight_bits import CLASSES, DIM, PIXELS, EfficientNetLite0, SameConv
 
-KINDS = {"F32": TensorProto.FLOAT, "I8": TensorProto.INT8, "U8": TensorProto.UINT8, "I32": TensorProto.INT32}
+KINDS = {
+    "F32": TensorProto.FLOAT,
+    "F16": TensorProto.FLOAT16,
+    "I8": TensorProto.INT8,
+    "U8": TensorProto.UINT8,
+    "I32": TensorProto.INT32,
+}
 SIDE = 224
 FLOAT = TensorProto.FLOAT
 OURS = "com.microsoft"  # operators that onnxruntime has beside those of ONNX

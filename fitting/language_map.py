@@ -1,7 +1,7 @@
-"""Learns the map from the vectors of the encoder of other languages to the vectors of MiniLM, the encoder of English.
+"""Learns the map from the vectors of an encoder of other languages to the vectors of MiniLM, the encoder of English.
 
-``learn_map`` is a part of ``python -m fitting multilingual-encoder``. It needs two packages of facts beside the data
-folder, unpacked in the folder for work:
+``learn_map`` is a part of ``python -m fitting multilingual-encoder hundred-languages``. It needs two packages of facts
+beside the data folder, unpacked in the folder for work:
 
     apt-get download wordnet-base && dpkg -x wordnet-base_*.deb WORK/wordnet
     npm pack cldr-annotations-full && tar xzf cldr-annotations-full-*.tgz -C WORK    (makes WORK/package)
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +28,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from fitting.encoder_graphs import FLOAT, OURS, Graph
 from fitting.made_up_captions import made_up_captions
 from iconotext.features import FeatureCache, cached_text, load_text_backbone
-from iconotext.features.use import LANGUAGES
 
 DOCUMENTS = ("textbook/documents", "build/documents", "cited_text/openstax")
 CAPTIONS = ("open", "openstax")
-TEXTS, CAPTIONED = 200_000, 120_000
-"""Texts of all kinds, and captions that are made up."""
 HIDDEN, LARGEST = 1536, 127
 STEPS, BATCH, RATE, DECAY = 4000, 512, 1e-3, 0.02
 SHARES = {"captions": 0.35, "names": 0.2}
@@ -46,7 +44,7 @@ SHARPNESS, RELATIVE = 20.0, 0.1
 """How sharply the texts of a batch are told apart, and how much it counts beside each text's own cosine."""
 
 
-def texts_of(data: Path, work: Path) -> list[str]:
+def texts_of(data: Path, work: Path, count: int) -> list[str]:
     """Sentences and captions of the data folder, and words, explanations and examples of WordNet; in random order."""
     found: list[str] = []
     for name in DOCUMENTS:
@@ -63,11 +61,11 @@ def texts_of(data: Path, work: Path) -> list[str]:
                 found += [words.split()[4].replace("_", " "), *explained.replace('"', "").split(";")]
     texts = sorted({text for each in found if 2 < len(text := " ".join(each.split())) < 600})
     random.Random(0).shuffle(texts)
-    return texts[:TEXTS]
+    return texts[:count]
 
 
-def names_of(work: Path) -> tuple[list[str], list[str]]:
-    """Names of signs in the languages of the encoder, and the English name of each."""
+def names_of(work: Path, languages: Set[str], count: int | None) -> tuple[list[str], list[str]]:
+    """Names of signs in these languages, all of them or as many, and the English name of each."""
     folder = work / "package" / "annotations"
 
     def names(language: str) -> dict[str, str]:
@@ -78,27 +76,44 @@ def names_of(work: Path) -> tuple[list[str], list[str]]:
     english = names("en")
     pairs = [
         (name, english[sign])
-        for language in sorted(LANGUAGES - {"en"})
+        for language in sorted(languages - {"en"})
+        if (folder / language).is_dir()
         for sign, name in names(language).items()
         if sign in english
     ]
+    if count is not None:
+        pairs = random.Random(0).sample(pairs, count)
     return [name for name, _ in pairs], [name for _, name in pairs]
 
 
 def learn_map(
-    data: Path, work: Path, encode: Callable[[Sequence[str]], NDArray[np.float32]]
+    data: Path,
+    work: Path,
+    encode: Callable[[Sequence[str]], NDArray[np.float32]],
+    languages: Set[str],
+    *,
+    texts: int = 200_000,
+    captions: int = 120_000,
+    names: int | None = None,
 ) -> dict[str, NDArray[Any]]:
     """Learn the map: a linear one, and a hidden layer beside it.
 
     Args:
         encode: Texts to (n, d) unit vectors before the map.
+        texts: Number of texts of all kinds.
+        captions: Number of captions that are made up.
+        names: Number of names of signs; default: all.
 
     Returns:
         Matrices in 8 bits, see ``rounded``, and biases, by their names in the graph.
     """
     torch.manual_seed(0)
-    others, english = names_of(work)
-    sets = {"texts": texts_of(data, work), "captions": list(made_up_captions(CAPTIONED)), "names": others}
+    others, english = names_of(work, languages, names)
+    sets = {
+        "texts": texts_of(data, work, texts),
+        "captions": list(made_up_captions(captions)),
+        "names": others,
+    }
     target = cached_text(load_text_backbone(), FeatureCache()).encode
     given = {name: torch.from_numpy(encode(texts)) for name, texts in sets.items()}
     wanted = {name: torch.from_numpy(target(english if name == "names" else texts)) for name, texts in sets.items()}
@@ -147,6 +162,21 @@ def rounded(matrices: Mapping[str, NDArray[np.float32]]) -> dict[str, NDArray[An
         # safetensors writes the bytes as they lie, and a matrix that was solved for lies by columns.
         made |= {f"{name}.weight": np.ascontiguousarray(whole), f"{name}.weight.step": step}
     return made
+
+
+def add_map(graph: Graph) -> None:
+    """Add the map to a graph, from its vectors ``unmapped`` to ``vectors``, of any length."""
+    inner = graph.add(
+        "Gelu", graph.add("Add", rounded_product(graph, "unmapped", "map.hidden"), "map.hidden.bias"), domain=OURS
+    )
+    straight = graph.add("Add", rounded_product(graph, "unmapped", "map.linear"), "map.linear.bias")
+    graph.add("Add", straight, rounded_product(graph, inner, "map.out"), out="vectors")
+
+
+def rounded_product(graph: Graph, x: str, name: str) -> str:
+    """Add the product with a matrix that ``rounded`` made."""
+    whole = graph.add("Cast", f"{name}.weight", to=FLOAT)
+    return graph.add("MatMul", x, graph.add("Mul", whole, f"{name}.weight.step"))
 
 
 def _mapped(x: Tensor, parameters: Sequence[Tensor]) -> Tensor:

