@@ -14,7 +14,6 @@ from iconotext.cli.config import _parsed
 from iconotext.encoders.coherence_relations import SETTINGS_FILE, read_refinement
 from iconotext.encoders.stored_model import METRICS, read_metrics
 from iconotext.errors import IconotextError
-from iconotext.features.hub_models import is_detector
 from iconotext.features.model_folder import is_dual_encoder
 from iconotext.library.settings import read_settings
 from iconotext.read import read
@@ -63,7 +62,6 @@ READERS = {
     METRICS: lambda path: read_metrics(path.parent),
     META: lambda path: open_prepared(path.parent),
     "library.json": lambda path: read_settings(path.parent),
-    "config.json": lambda path: is_detector(path.parent),
 }
 
 

@@ -10,7 +10,13 @@ import pytest
 import torch
 
 from iconotext.errors import FeatureError, MissingPackageError
-from iconotext.features import load_dual_encoder, load_image_backbone, load_text_backbone, share_space
+from iconotext.features import (
+    load_dual_encoder,
+    load_image_backbone,
+    load_regions,
+    load_text_backbone,
+    share_space,
+)
 from tests.support.hub_models import noise
 
 
@@ -106,6 +112,15 @@ def test_a_folder_without_a_model_is_one_line(tmp_path):
     for load in (load_image_backbone, load_dual_encoder):
         with pytest.raises(FeatureError, match="cannot be loaded"):
             load(str(tmp_path))
+
+
+@pytest.mark.parametrize(("kind", "model"), [("yolos", "YolosForObjectDetection"), ("detr", "DetrForObjectDetection")])
+@pytest.mark.parametrize("load", [load_regions, load_image_backbone])
+def test_a_detector_is_one_line(tmp_path, load, kind, model):
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": kind, "architectures": [model]}))
+    with pytest.raises(FeatureError, match=r": an object detector; let its own program write the regions") as error:
+        load(str(tmp_path))
+    assert "\n" not in str(error.value)
 
 
 def test_weights_that_are_missing_are_not_made_up(models, tmp_path):

@@ -141,7 +141,7 @@ def _image_source(folder: Path, stored: StoredModel, image: str, cache: FeatureC
 
 
 def _regions(folder: Path, stored: StoredModel, image: str, cache: FeatureCache | None) -> ImageSource:
-    """Make the source of a model that reads regions, from a detector or a file."""
+    """Make the source of a model that reads regions, from a backbone or a file."""
     from iconotext.features.region_files import is_region_file
 
     if Path(image).suffix in REGION_FILES and not Path(image).exists():

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from iconotext.features.backbone import DualEncoder, ImageBackbone, ImageFeatures, TextBackbone, share_space
 from iconotext.features.cache import FeatureCache, cache_folder
-from iconotext.features.cached_backbones import cached_image, cached_regions, cached_text
+from iconotext.features.cached_backbones import cached_image, cached_text
 from iconotext.features.efficientnet import imagenet_classes
 from iconotext.features.graph_files import reads_graphs
 from iconotext.features.model_folder import (
@@ -36,7 +36,6 @@ __all__ = [
     "TextBackbone",
     "cache_folder",
     "cached_image",
-    "cached_regions",
     "cached_text",
     "check_backbones",
     "downloads",
@@ -147,10 +146,9 @@ def load_regions(name: str = IMAGE_BACKBONES[0], *, cache: FeatureCache | None =
     """Load a source of image regions.
 
     Args:
-        name: A file or folder of precomputed regions (``.tsv``, a folder of ``.npz``);
-            an object detector for Hugging Face transformers, a folder or a name on the hub; else an image backbone
-            as for ``load_image_backbone``, of which the 6 × 6 cells of the last feature map are the regions.
-        cache: The cache for regions of a detector or backbone; regions in a file are not cached.
+        name: A file or folder of precomputed regions (``.tsv``, a folder of ``.npz``); else an image backbone as for
+            ``load_image_backbone``, of which the 6 × 6 cells of the last feature map are the regions.
+        cache: The cache for regions of a backbone; regions in a file are not cached.
 
     Raises:
         FeatureError: There is no such file or model, it cannot be read, or it has no regions.
@@ -159,11 +157,5 @@ def load_regions(name: str = IMAGE_BACKBONES[0], *, cache: FeatureCache | None =
 
     if is_region_file(Path(name)):
         return load_region_file(Path(name))
-    from iconotext.features.hub_models import is_detector, load_detector
-
-    folder = find_model(name, IMAGE_BACKBONES)
-    if folder is not None and is_detector(folder):
-        detector = load_detector(name, folder)
-        return detector if cache is None else cached_regions(detector, cache)
     backbone = load_image_backbone(name)
     return grid_regions(backbone if cache is None else cached_image(backbone, cache))

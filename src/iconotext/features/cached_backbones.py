@@ -1,6 +1,6 @@
 """Backbones with a cache: wrappers that encode only the texts and images that are not stored yet.
 
-Begin with ``cached_text`` and ``cached_image``; ``cached_regions`` and ``cached_lines`` wrap regions and text lines.
+Begin with ``cached_text`` and ``cached_image``; ``cached_lines`` wraps a reader of text lines.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
@@ -17,14 +17,13 @@ from iconotext.features.backbone import ImageBackbone, ImageFeatures, Picture, R
 from iconotext.features.cache import FeatureCache
 from iconotext.features.languages import readers_of
 from iconotext.features.ocr import LineReader
-from iconotext.features.regions import Regions, RegionSource
 from iconotext.system.files import content_digest
 from iconotext.types import TextLine
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from iconotext.types import FloatMatrix, Image
+    from iconotext.types import FloatMatrix
 
 T = TypeVar("T")
 ReadLayers: TypeAlias = Callable[[Sequence[str], "NDArray[np.float16]"], None]
@@ -34,9 +33,6 @@ IMAGES = 256
 
 TEXTS = 2048
 """Texts that are looked up, encoded and stored together."""
-
-REGION_ARRAYS = {f"detected/{field.name}": field.name for field in fields(Regions)}
-"""Names of the arrays of regions in the cache, each with its attribute of ``Regions``."""
 
 
 def cached_text(
@@ -117,25 +113,6 @@ def cached_image(backbone: ImageBackbone, cache: FeatureCache) -> ImageBackbone:
         return filled(blank, _recall(cache, backbone.name, list(blank.arrays()), files, _digest, fresh, IMAGES))
 
     return replace(backbone, encode=encode)
-
-
-def cached_regions(source: RegionSource, cache: FeatureCache) -> RegionSource:
-    """Make a source of regions encode only images that are not in the cache. Problems are not stored.
-
-    This is only for sources that read the pictures: their results must not depend on the images' names.
-    """
-
-    def fresh(images: list[Image]) -> list[Row | str]:
-        return [
-            result if isinstance(result, str) else {kind: getattr(result, name) for kind, name in REGION_ARRAYS.items()}
-            for result in source.regions(images)
-        ]
-
-    def regions(images: Sequence[Image]) -> list[Regions | str]:
-        rows = _recall(cache, source.name, list(REGION_ARRAYS), images, lambda i: _digest(i.file or b""), fresh, IMAGES)
-        return [row if isinstance(row, str) else Regions(*(row[kind] for kind in REGION_ARRAYS)) for row in rows]
-
-    return replace(source, regions=regions)
 
 
 def cached_lines(reader: LineReader, cache: FeatureCache) -> LineReader:

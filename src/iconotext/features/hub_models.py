@@ -1,13 +1,12 @@
 """Backbones made by others, loaded from their folder: models of transformers and of sentence-transformers.
 
-``load_vision_model``, ``load_clip`` (dual encoders) and ``load_detector`` load models of Hugging Face transformers;
+``load_vision_model`` and ``load_clip`` (dual encoders) load models of Hugging Face transformers;
 ``load_sentence_transformer`` and ``load_clip_like`` those of sentence-transformers. ``load_resnet``, ``dual_model`` and
 ``Tokens`` serve training, which needs the networks themselves. ``hub_checks`` looks at the files first.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
@@ -17,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from PIL import Image as Pillow
 
-from iconotext.errors import FeatureError, ImageError
+from iconotext.errors import FeatureError
 from iconotext.extras import require
 from iconotext.features.backbone import DualEncoder, ImageBackbone, TextBackbone
-from iconotext.features.decoding import network_backbone, run_network
+from iconotext.features.decoding import network_backbone
 from iconotext.features.hub_checks import (
     SIDE,
     Foreign,
@@ -34,10 +33,7 @@ from iconotext.features.hub_checks import (
     pretrained_model,
 )
 from iconotext.features.model_folder import revised_name
-from iconotext.features.regions import Regions, RegionSource
 from iconotext.features.runtime import best_device, full_precision
-from iconotext.system.strict_json import parse_json
-from iconotext.types import Image
 
 if TYPE_CHECKING:
     import torch
@@ -68,8 +64,11 @@ def load_vision_model(name: str, folder: Path) -> ImageBackbone:
         config = pretrained("AutoConfig", folder)
         if hasattr(config, "vision_config"):
             return load_clip(name, folder).image
-        classifies = any(kind.endswith("ForImageClassification") for kind in config.architectures or ())
-        if is_timm and not config.architectures:  # models saved by timm itself
+        kinds = tuple(config.architectures or ())
+        if any(kind.endswith("ForObjectDetection") for kind in kinds):  # its queries would pass for cells of a grid
+            raise FeatureError(f"{name}: an object detector; let its own program write the regions to a .tsv or .npz")
+        classifies = any(kind.endswith("ForImageClassification") for kind in kinds)
+        if is_timm and not kinds:  # models saved by timm itself
             classifies = config.num_labels > 0
         model, missing = pretrained_model("AutoModelForImageClassification" if classifies else "AutoModel", folder)
         check_weights(name, [key for key in missing if classifies or "pooler" not in key])
@@ -344,126 +343,3 @@ def _reduced(image: Pillow.Image) -> Pillow.Image:
         return image
     width, height = (max(1, round(side * SIDE / shorter)) for side in image.size)
     return image.resize((width, height), Pillow.Resampling.BICUBIC, reducing_gap=2.0)
-
-
-MAX_REGIONS = 36
-"""Maximum number of regions per picture, as in Li 2021 and the fixed bottom-up features (Anderson 2018)."""
-
-MIN_PROBABILITY = 0.2
-"""Probability from which a query counts as an object, as for the adaptive bottom-up features. If none reaches it, the
-best query is taken: a picture without regions could not be linked."""
-
-DETECTOR_BATCH = 8
-"""Pictures in a batch: detectors read up to 800 x 1333 pixels."""
-
-UNLIMITED = 1 << 20
-"""Shorter side in pixels for pictures that are not resized."""
-
-MAX_PIXELS = 16_000_000
-"""Maximum number of pixels of a picture that is not resized."""
-
-
-class Detector:
-    """A detector of the DETR family.
-
-    Args:
-        model: Returns ``logits``, ``pred_boxes`` and ``last_hidden_state``.
-    """
-
-    def __init__(self, model: Foreign, processor: Foreign, name: str, concepts: int) -> None:
-        self._model = model
-        self._processor = processor
-        self._name = name
-        self._concepts = concepts
-        sides = dict(processor.size).values() if processor.do_resize else ()
-        self._at_least = max((side for side in sides if side), default=UNLIMITED)
-        self.dim = int(self._detect_batch([self._pixels(Pillow.new("RGB", (64, 64), "grey"))])[0].features.shape[1])
-
-    def regions(self, images: Sequence[Image]) -> list[Regions | str]:
-        """Detect the regions of pictures; see ``RegionSource``."""
-        files = [image.file or b"" for image in images]
-        return list(run_network(files, self._pixels, self._detect, at_least=self._at_least, batch_size=DETECTOR_BATCH))
-
-    def _detect(self, pictures: list[NDArray[np.float32]]) -> list[Regions]:
-        """Detect the regions of pictures; pictures of equal size form a batch, so that none is padded."""
-        alike: dict[tuple[int, ...], list[int]] = defaultdict(list)
-        for number, pixels in enumerate(pictures):
-            alike[pixels.shape].append(number)
-        regions_of: dict[int, Regions] = {}
-        for numbers in alike.values():
-            regions_of |= zip(numbers, self._detect_batch([pictures[number] for number in numbers]), strict=True)
-        return [regions_of[number] for number in range(len(pictures))]
-
-    def _pixels(self, picture: Pillow.Image) -> NDArray[np.float32]:
-        """(3, height, width), without padding, so that results do not depend on other pictures in a batch."""
-        if not self._processor.do_resize and picture.width * picture.height > MAX_PIXELS:
-            raise ImageError(
-                f"{picture.width} × {picture.height}: too large for a detector that takes pictures as they are"
-            )
-        inputs = self._processor(images=picture, return_tensors="np", do_pad=False)
-        return np.asarray(inputs["pixel_values"][0], np.float32)
-
-    def _detect_batch(self, pixels: Sequence[NDArray[np.float32]]) -> list[Regions]:
-        import torch
-
-        with full_precision(best_device()):
-            output = self._model(pixel_values=torch.from_numpy(np.stack(pixels)).to(best_device()))
-            probabilities = self._probabilities(output.logits)
-            scores, concepts = probabilities.max(-1)  # (b, queries)
-            # YOLOS has its queries after the picture's patches; the others have only queries.
-            hidden = output.last_hidden_state[:, -scores.shape[1] :]
-            if hidden.shape[:2] != scores.shape:
-                raise FeatureError(
-                    f"{self._name}: it does not give one hidden state for each query; use another detector"
-                )
-            scores, best = scores.topk(min(MAX_REGIONS, scores.shape[1]))
-            x, y, width, height = _picked(output.pred_boxes, best).float().unbind(-1)
-            boxes = torch.stack([x - width / 2, y - height / 2, x + width / 2, y + height / 2], -1).clamp(0, 1)
-            arrays = [_picked(hidden, best).half(), boxes, concepts.gather(1, best).int(), scores.float()]
-            features, edges, classes, sure = (array.cpu().numpy() for array in arrays)
-        if not (np.isfinite(features).all() and np.isfinite(edges).all() and np.isfinite(sure).all()):
-            raise FeatureError(f"{self._name}: gives numbers that are not finite; fetch the model again")
-        # topk sorts, so those that are sure enough come first.
-        counts = np.maximum(1, (sure >= MIN_PROBABILITY).sum(1))
-        every = zip(features, edges, classes, sure, strict=True)
-        return [Regions(*arrays)[:count] for arrays, count in zip(every, counts.tolist(), strict=True)]
-
-    def _probabilities(self, logits: torch.Tensor) -> torch.Tensor:
-        """Return (b, queries, classes) probabilities.
-
-        In DETR and YOLOS the last class is "no object"; other models score each class separately.
-        """
-        # RT-DETR and related models can be trained either way, with as many classes.
-        if logits.shape[-1] == self._concepts + 1 or not getattr(self._model.config, "use_focal_loss", True):
-            return logits.float().softmax(-1)[..., :-1]
-        return logits.float().sigmoid()
-
-
-def load_detector(name: str, folder: Path) -> RegionSource:
-    """Load a detector by name and folder."""
-    with loading(name):
-        config = pretrained("AutoConfig", folder)
-        model, missing = pretrained_model("AutoModelForObjectDetection", folder)
-        check_weights(name, missing)
-        if not (folder / "preprocessor_config.json").is_file():
-            raise FeatureError(f"{name}: preprocessor_config.json is missing: fetch the model again")
-        concepts = tuple(str(config.id2label[i]) for i in range(config.num_labels))
-        revised = f"{revised_name(name, folder)}/{MAX_REGIONS}-regions-from-{MIN_PROBABILITY}"
-        detector = Detector(model, pretrained("AutoImageProcessor", folder), revised, len(concepts))
-        return RegionSource(revised, detector.dim, concepts, detector.regions)
-
-
-def is_detector(folder: Path) -> bool:
-    """Tell whether a model is an object detector, by its configuration alone."""
-    path = folder / "config.json"
-    try:
-        settings = parse_json(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    except (OSError, ValueError) as error:
-        raise FeatureError(f"{path}: cannot be read ({error}): fetch the model again") from error
-    architectures = settings.get("architectures") if isinstance(settings, dict) else None
-    return isinstance(architectures, list) and any(str(kind).endswith("ForObjectDetection") for kind in architectures)
-
-
-def _picked(values: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-    """Select (b, k, d) out of (b, queries, d), by (b, k) numbers of queries."""
-    return values.gather(1, rows[..., None].expand(-1, -1, values.shape[-1]))

@@ -60,7 +60,7 @@ def strongest(regions: Regions, at_most: int | None) -> Regions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RegionSource:
-    """A source of image regions: a grid, a detector, or a file of another program.
+    """A source of image regions: a grid, or a file of another program.
 
     Attributes:
         name: A name that identifies weights and processing: equal names give equal regions.

@@ -28,8 +28,8 @@ class FeatureSettings(Settings):
 
     image: str = "efficientnet-lite0"
     """An image backbone, a table of features (a file ``.npy`` with ``id2row.json`` beside it), or ``pixels``: the
-    pictures themselves, for an image network that is trained along. For an encoder that reads regions also a detector,
-    or a file of regions; of an image backbone it reads the cells of a 6 × 6 grid."""
+    pictures themselves, for an image network that is trained along. For an encoder that reads regions also a file
+    of regions; of an image backbone it reads the cells of a 6 × 6 grid."""
 
     augmentations: int = Field(0, ge=0)
     """Number of random parts of each picture, half of them mirrored, that an image backbone encodes and training draws

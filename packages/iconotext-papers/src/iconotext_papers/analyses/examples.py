@@ -138,7 +138,7 @@ def concept_source(model: str, image: str | None = None) -> RegionSource | None:
 
     Args:
         model: As for ``load_encoder``.
-        image: Detector, backbone or file of regions; None for the model's own.
+        image: Backbone or file of regions; None for the model's own.
     """
     from iconotext.encoders.stored_model import RECIPE, init_folder, is_model_folder
     from iconotext.features import load_regions
