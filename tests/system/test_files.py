@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from iconotext.errors import OutputError, SettingError
-from iconotext.system.files import check_overwrite, locked, remove_leftovers, write_bytes, write_text
+from iconotext.system.files import check_overwrite, locked, write_bytes, write_text
 
 
 def names(folder):
@@ -152,16 +152,6 @@ def test_kill_while_writing_leaves_the_old_file_and_nothing_for_ever(tmp_path):
         assert living not in left
         subprocess.run([sys.executable, "-c", WRITE_ONE, str(tmp_path / "c.txt")], check=True)
         assert names(tmp_path) == sorted([*users, living, "a.txt", "c.txt"])
-
-
-@pytest.mark.kill
-def test_leftovers_of_all_folders_in_one_go_and_what_is_being_written_stays(tmp_path):
-    inner = tmp_path / "inner"
-    with another_writer(inner / "b.txt"):
-        (inner / ".iconotext-0123456789abcdef.tmp").write_text("half")
-        remove_leftovers(tmp_path)
-        (living,) = names(inner)
-        assert living != ".iconotext-0123456789abcdef.tmp"
 
 
 WRITE_ONE = "import sys; from pathlib import Path; from iconotext.system.files import write_text; write_text(Path(sys.argv[1]), '')"

@@ -30,12 +30,7 @@ if TYPE_CHECKING:
 Linking = Annotated[LinkSettings, replace(LINKING, only=(*OF_CONTEXTS, "relations"))]
 Output = Annotated[
     Path | None,
-    typer.Option(
-        "--output",
-        "-o",
-        help="File to write, .jsonl or .parquet.",
-        show_default=False,
-    ),
+    typer.Option("--output", "-o", help="File to write, .jsonl or .parquet.", show_default=False),
 ]
 
 
@@ -84,43 +79,24 @@ def context(
 
 
 def _write_prompts(paths: list[str], settings: RunSettings, words: int, output: Path | None, *, as_json: bool) -> None:
-    """Write a line for each picture that can be seen; ``Run.finish`` determines the exit status."""
+    """Write a line for each picture that can be seen."""
     from iconotext.alt_text.prompt import prompts
-    from iconotext.system.files import check_overwrite, write_text
+    from iconotext.system.files import write_text
 
     if as_json or (output is not None and output.suffix.lower() != ".jsonl"):
         raise SettingError("--prompt gives JSON lines: leave --json out, and let the name of --output end in .jsonl")
-    if output is not None:
-        check_overwrite(output, settings.force)
-    run, settings = _run(paths, settings, output)
-    written = 0
 
-    def lines() -> Iterator[str]:
-        nonlocal written
-        for linked in linked_documents(run, settings):
-            for prompt in prompts(linked, words) if isinstance(linked, LinkedDocument) else ():
-                if prompt.problem is not None:
-                    complain(f"{prompt.id} ({prompt.context.source}): no prompt: {prompt.problem}")
-                    continue
-                written += 1
+    def lines_of(linked: LinkedDocument) -> Iterator[str]:
+        for prompt in prompts(linked, words):
+            if prompt.problem is None:
                 yield json_text(prompt.row()) + "\n"
+            else:
+                complain(f"{prompt.id} ({prompt.context.source}): no prompt: {prompt.problem}")
 
-    if output is None:
-        print_parts(lines())
-    else:
-        write_text(output, lines(), force=settings.force)
-        if not settings.quiet:
-            say(f"Wrote {output}: {counted(written, 'prompt')} of {counted(run.linked, 'document')}", err=True)
-    run.finish()
+    def save(lines: Iterator[str], path: Path) -> None:
+        write_text(path, lines, force=settings.force)
 
-
-def _run(paths: list[str], settings: RunSettings, output: Path | None) -> tuple[Run, RunSettings]:
-    """The documents of a run, and the settings with the places from which pages were fetched."""
-    from iconotext.features.cache import cache_folder
-    from iconotext.read import fetch_pages
-
-    files, reading = fetch_pages(paths, settings.reading, cache_folder() / "pages")
-    return Run(files, reading, output=output, quiet=settings.quiet), replace(settings, reading=reading)
+    _write_all(paths, settings, output, "prompt", lines_of, print_parts, save)
 
 
 def _context_table(contexts: list[Context]) -> Table:
@@ -215,32 +191,56 @@ def _write(
     *,
     as_json: bool,
 ) -> None:
-    """Link documents and write their excerpts; ``Run.finish`` determines the exit status."""
+    """Link documents and write their excerpts."""
     from iconotext.report.as_excerpts import NOUNS, check_suffix, json_array, write_excerpts
-    from iconotext.system.files import check_overwrite
 
     if output is not None:
         check_unused({"--json": as_json}, PRINT_OR_WRITE)
         check_suffix(output)
-        check_overwrite(output, settings.force)
-    run, settings = _run(paths, settings, output)
-    written = 0
 
-    def rows() -> Iterator[Any]:
-        nonlocal written
-        for linked in linked_documents(run, settings):
-            if isinstance(linked, LinkedDocument):
-                for item in excerpts_of(linked):
-                    written += 1
-                    yield item
+    def show(rows: Iterator[Any]) -> None:
+        if as_json:
+            print_parts(json_array(rows))
+        else:
+            print_table(table(list(rows)))
+
+    def save(rows: Iterator[Any], path: Path) -> None:
+        write_excerpts(rows, path, kind, force=settings.force)
+
+    _write_all(paths, settings, output, NOUNS[kind], excerpts_of, show, save)
+
+
+def _write_all(
+    paths: list[str],
+    settings: RunSettings,
+    output: Path | None,
+    noun: str,
+    items_of: Callable[[LinkedDocument], Iterable[Any]],
+    show: Callable[[Iterator[Any]], None],
+    save: Callable[[Iterator[Any], Path], None],
+) -> None:
+    """Link documents and show or save the items of all; ``Run.finish`` determines the exit status."""
+    from iconotext.features.cache import cache_folder
+    from iconotext.read import fetch_pages
+    from iconotext.system.files import check_overwrite
 
     if output is not None:
-        write_excerpts(rows(), output, kind, force=settings.force)
-        if not settings.quiet:
-            summary = f"{counted(written, NOUNS[kind])} of {counted(run.linked, 'document')}"
-            say(f"Wrote {output}: {summary}", err=True)
-    elif as_json:
-        print_parts(json_array(rows()))
+        check_overwrite(output, settings.force)
+    files, reading = fetch_pages(paths, settings.reading, cache_folder() / "pages")
+    run = Run(files, reading, output=output, quiet=settings.quiet)
+    written = 0
+
+    def items() -> Iterator[Any]:
+        nonlocal written
+        for linked in linked_documents(run, replace(settings, reading=reading)):
+            for item in items_of(linked) if isinstance(linked, LinkedDocument) else ():
+                written += 1
+                yield item
+
+    if output is None:
+        show(items())
     else:
-        print_table(table(list(rows())))
+        save(items(), output)
+        if not settings.quiet:
+            say(f"Wrote {output}: {counted(written, noun)} of {counted(run.linked, 'document')}", err=True)
     run.finish()

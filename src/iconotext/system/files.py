@@ -267,23 +267,13 @@ def _create(path: Path) -> tuple[Path, BinaryIO]:
     return temporary, file
 
 
-def remove_leftovers(folder: Path) -> None:
-    """Remove the temporary files of ended processes, in a folder and all folders in it."""
-    for place, _, names in os.walk(folder):
-        _remove_abandoned(Path(place), names)
-
-
 @lru_cache(maxsize=1024)
 def _remove_leftovers_once(folder: Path) -> None:
-    """Remove the leftovers in one folder; only once, since it may have millions of files."""
+    """Remove the temporary files of ended processes in a folder; only once, since it may have millions of files."""
     with contextlib.suppress(OSError):  # a folder that cannot be listed
-        _remove_abandoned(folder, os.listdir(folder))
-
-
-def _remove_abandoned(folder: Path, names: Iterable[str]) -> None:
-    for name in filter(_TEMPORARY.fullmatch, names):
-        with contextlib.suppress(OSError):
-            _remove_if_abandoned(folder / name)
+        for name in filter(_TEMPORARY.fullmatch, os.listdir(folder)):
+            with contextlib.suppress(OSError):
+                _remove_if_abandoned(folder / name)
 
 
 def _remove_if_abandoned(temporary: Path) -> None:
