@@ -319,7 +319,7 @@ def link(
     - `iconotext link site/ --root site/static --to parquet --output links.parquet`
     - `iconotext link book.epub --epub chapters --evidence picture,caption`
     """
-    in_folder = to == HTML.name and not is_page(output)
+    in_folder = to == HTML.name and (output is None or output.suffix.lower() not in HTML.suffixes)
     with known_errors(download=download, goes_on=in_folder):
         if quiet and verbose:
             raise SettingError("--quiet and --verbose contradict each other: give one of them")
@@ -441,11 +441,6 @@ def link_file(paths: list[Path], output: Path | None, to: Output, settings: RunS
     elif not settings.quiet and run.shows_pictures:
         say_open(output)
     run.finish()
-
-
-def is_page(output: Path | None) -> bool:
-    """Whether ``--output`` names a page, not a folder of pages."""
-    return output is not None and output.suffix.lower() in HTML.suffixes
 
 
 def linked_documents(run: Run, settings: RunSettings) -> Iterator[LinkedDocument | Failure]:

@@ -214,11 +214,6 @@ def _array(data: bytes, where: str) -> NDArray[Any] | None:
     return array.T if fortran else array
 
 
-def says_concepts(stored: Stored) -> bool:
-    """Tell whether an image's arrays name the concepts of its regions."""
-    return first_array(stored, (*OBJECTS, *PROBABILITIES)) is not None
-
-
 logger = logging.getLogger(__name__)
 
 CONCEPTS, VOCABULARY = "concepts.txt", "objects_vocab.txt"
@@ -295,7 +290,7 @@ class RegionFiles:
                 row = region_row(stored, self.concepts, f"{table.path}, image {image}")
                 if not len(row):
                     continue
-                if not says_concepts(stored):
+                if first_array(stored, (*OBJECTS, *PROBABILITIES)) is None:
                     self.concepts = None
                 if skipped := sorted(name for name, array in stored.items() if array is None):
                     logger.warning(

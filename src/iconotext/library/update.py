@@ -105,11 +105,8 @@ def _changes(
 ) -> Iterator[list[Change]]:
     """Yield the changes of pictures and documents in lists; each is to be committed before the next is asked for."""
     old = {file: ledger.get(str(file.path)) for file in files}
-
-    def change_of(file: SourceFile) -> Change | None:
-        return image_change(file, old[file], owners, models, report, copied)
-
-    image_changes = in_threads(change_of, [file for file in files if file.kind == "picture"])
+    pictures = [file for file in files if file.kind == "picture"]
+    image_changes = in_threads(lambda file: image_change(file, old[file], owners, models, report, copied), pictures)
     waiting = [change for change in image_changes if change is not None]
     due = time.monotonic() + SECONDS
     documents = [file for file in files if file.kind == "document"]
