@@ -24,8 +24,8 @@ SOURCE = Path(iconotext.__file__).parent
 TESTS = Path(__file__).parent
 PAPERS = TESTS.parent / "packages/iconotext-papers"
 LIMITS = {
-    "lines of src": 65_000,
-    "modules of src": 333,
+    "lines of src": 65_100,
+    "modules of src": 334,
     "lines of the package of the papers": 10_000,
     "lines of tests": 57_700,
     "modules that a document enters while it is linked": 15,

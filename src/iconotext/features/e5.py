@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 FOLDER = shipped_folder("e5")
-NAME = "e5-f7858bad"
+NAME = "e5-523c66e4"
 """Name of the backbone with a digest of weights and map: equal names mean equal features."""
 
 LANGUAGES = frozenset(

@@ -46,8 +46,8 @@ have more than 0.63, nine tenths of those in fourteen languages less than 0.7, a
 def encode_texts(backbone: TextBackbone, texts: Sequence[str], language: str | None = None) -> FloatMatrix:
     """Compute (n, dim) vectors of texts, each by the encoder that knows its language.
 
-    Where several encoders may know it, each one counts as far as its vector agrees with that of those after it, or as
-    its languages are probable; at the most twice as much as those after it.
+    Where several encoders may know it, each one counts instead of those after it, as far as its vector agrees with
+    theirs or its languages are probable.
 
     Args:
         language: ISO 639-1 code of the language of the document from which they come; None for a text by itself.
@@ -65,7 +65,7 @@ def encode_texts(backbone: TextBackbone, texts: Sequence[str], language: str | N
         last = np.array([read_by[row][-1] is reader for row in rows])
         known = [0.0 if last[i] else _probability(reader, texts[row]) for i, row in enumerate(rows)]
         share = np.maximum(agree, known)[:, np.newaxis].astype(np.float32)
-        mixed = unit_rows(share * found + (1 - share / 2) * others)
+        mixed = unit_rows(share * found + (1 - share) * others)
         # Vectors of one encoder are left as they are, to the last bit.
         vectors[rows] = np.where(last[:, np.newaxis], found, mixed)
     return vectors
