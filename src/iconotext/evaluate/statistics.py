@@ -180,7 +180,8 @@ def permutation_p(differences: NDArray[np.float64], groups: Groups | None = None
 
     Args:
         differences: (documents,), first minus second.
-        groups: As for ``bootstrap_intervals``; where fewer are drawn than there are, sums of swaps are larger so much.
+        groups: As for ``bootstrap_intervals``; where fewer are drawn than there are, the difference
+            seen counts for less, by the square root of their share.
 
     Returns:
         Share of the swaps whose sum is at least as far from 0 as the one seen. Random swaps count the one seen among

@@ -106,7 +106,7 @@ class TextBackbone:
         with_layers: Returns the same vectors, and the layers' outputs for the texts, in one pass; None if not
             available.
         other: Encodes texts in other languages as vectors of the same space; None if there is none. ``encode`` does not
-            use it: ``reading.encode_texts`` chooses for each text.
+            use it: ``languages.encode_texts`` chooses for each text.
     """
 
     name: str

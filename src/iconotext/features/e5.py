@@ -1,4 +1,4 @@
-"""The text backbone in the package for eighty more languages, whose vectors lie in the space of MiniLM.
+"""The text backbone in the package for some seventy more languages, whose vectors lie in the space of MiniLM.
 
 It is Microsoft's multilingual-e5-small (Wang et al., Multilingual E5 text embeddings, 2024), a BERT of 12 layers with
 mean pooling, and a map from its vectors to those that MiniLM makes of English. Begin with ``load_e5``. Of its 250,000

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from iconotext.errors import ImageError, LibraryError, SettingError
-from iconotext.features.languages import english_share
+from iconotext.features.languages import is_english
 from iconotext.library.candidates import Candidates, Filters, Match, find_candidates
 from iconotext.library.damage import TABLE
 from iconotext.library.items import Item, Near, Place, member_content
@@ -360,11 +360,6 @@ def firm_results(results: Sequence[Result]) -> int:
     weak = takewhile(lambda result: result.match is not None and result.match.level == "weak", reversed(results))
     firm = len(results) - sum(1 for _ in weak)
     return min(max(firm, SHOWN), len(results)) if firm else len(results)
-
-
-def is_english(text: str) -> bool:
-    """Return whether a query is in English, the relation model's language; a guess, since a query has few words."""
-    return english_share(text, None) > 0
 
 
 def check_models(library: Library, query: Query, encoder: Encoder, relation_model: RelationModel | None = None) -> None:

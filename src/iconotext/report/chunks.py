@@ -20,8 +20,8 @@ from iconotext.report.length import Ruler, stretches, tokens_ruler, within_limit
 from iconotext.types import Document, Image, Link, LinkedDocument, Sentence
 
 BOTH = 0.5
-"""An image is also in a second chunk if that has at least this share of the first one's confidence. The confidences of
-one image sum to one at most, so a bar of "more likely than not" would leave no second chunk."""
+"""An image is also in a second chunk if that has at least this share of the first one's confidence, since a
+picture may belong to several paragraphs."""
 
 
 def chunks(
