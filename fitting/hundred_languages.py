@@ -16,7 +16,7 @@ import struct
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -30,21 +30,12 @@ from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, pr
 from fitting.encoder_graphs import FLOAT, OURS, Graph
 from fitting.language_map import add_map, learn_map
 from fitting.multilingual_encoder import write_tokenizer
-from iconotext.features.e5 import (
-    FOLDER,
-    LANGUAGES,
-    LONGEST,
-    PREFIX,
-    WIDTH,
-    load_graph,
-    load_table,
-    load_tokenizer,
-    unmapped,
-)
+from iconotext.features.e5 import LANGUAGES, NETWORK
 from iconotext.features.minilm import DIM
 from iconotext.features.token_network import TOKENIZER, run_on_tokens
 
 Array = NDArray[Any]
+FOLDER, WIDTH = NETWORK.folder, NETWORK.width
 PIECES, GROUPS, SIDE = 110_000, 256, 8
 ROUNDS = 15
 """Of k-means, for the groups."""
@@ -91,25 +82,22 @@ def make(data: Path, work: Path) -> dict[str, Any]:
     weights, mapping, graph = (FOLDER / name for name in ("weights.safetensors", "map.safetensors", "network.onnx"))
     save_file(weights_of(original, kept), weights)
     write_graph(graph, weights)
-    for loaded in (load_graph, load_table, load_tokenizer):
-        loaded.cache_clear()
-    learned = learn_map(data, work, unmapped, LANGUAGES, texts=TEXTS, captions=CAPTIONS, names=NAMES)
+    learned = learn_map(data, work, replace(NETWORK).unmapped, LANGUAGES, texts=TEXTS, captions=CAPTIONS, names=NAMES)
     save_file(learned, mapping)
     write_graph(graph, weights, mapping)
-    load_graph.cache_clear()
     return {"pieces": len(kept)} | nearness(data, whole_encoder(original))
 
 
 def whole_encoder(original: Original) -> Callable[[Sequence[str]], NDArray[np.float32]]:
     """The encoder before the map, with all pieces."""
     tokenizer = Tokenizer.from_str(tokenizer_of(original, range(len(original.pieces))))
-    tokenizer.enable_truncation(LONGEST)
+    tokenizer.enable_truncation(NETWORK.longest)
     table = table_of(original, slice(None)).astype(np.float16)
 
     def encode(texts: Sequence[str]) -> NDArray[np.float32]:
-        prefixed = [PREFIX + text for text in texts]
+        prefixed = [NETWORK.prefix + text for text in texts]
         return run_on_tokens(
-            prefixed, tokenizer, lambda ids: table[ids].astype(np.float32), load_graph(), "unmapped", WIDTH
+            prefixed, tokenizer, lambda ids: table[ids].astype(np.float32), NETWORK.graph, "unmapped", WIDTH
         )
 
     return encode
@@ -123,7 +111,7 @@ def nearness(data: Path, whole: Callable[[Sequence[str]], NDArray[np.float32]]) 
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         sentences = sorted({sentence for row in rows for sentence in row["sentences"] if len(sentence) > 20})
         texts = random.Random(0).sample(sentences, min(1000, len(sentences)))
-        ours, theirs = unmapped(texts), whole(texts)
+        ours, theirs = NETWORK.unmapped(texts), whole(texts)
         cosines = (ours * theirs).sum(1)
         nearest = [np.argmax(each @ each.T - 2 * np.eye(len(each)), 1) for each in (ours, theirs)]
         same = float((nearest[0] == nearest[1]).mean())
@@ -216,7 +204,7 @@ def table_of(original: Original, kept: list[int] | slice) -> NDArray[np.float32]
 def weights_of(original: Original, kept: list[int]) -> dict[str, Array]:
     """Our tensors from those of the package."""
     codes, groups = grouped(table_of(original, kept))
-    places = original.vector("emb.pos").reshape(-1, WIDTH)[:LONGEST] + original.vector("emb.type")[:WIDTH]
+    places = original.vector("emb.pos").reshape(-1, WIDTH)[: NETWORK.longest] + original.vector("emb.type")[:WIDTH]
     made = {"codes": codes, "groups": groups.astype(np.float16), "places": places.astype(np.float16)}
 
     def add_norm(ours: str, theirs: str) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,9 +29,10 @@ from fitting.language_map import add_map, learn_map, rounded, rounded_product
 from iconotext.errors import FeatureError
 from iconotext.features.minilm import DIM
 from iconotext.features.token_network import TOKENIZER
-from iconotext.features.use import FOLDER, LANGUAGES, WIDTH, load_graph, load_tokenizer, unmapped
+from iconotext.features.use import LANGUAGES, NETWORK
 
 Array = NDArray[Any]
+FOLDER, WIDTH = NETWORK.folder, NETWORK.width
 CHUNKS = 17
 GRAMS = ((2, 0), (3, 1), (5, 2))
 """(tokens that a convolution sees, how many of them stand before)."""
@@ -58,11 +60,10 @@ def make(data: Path, work: Path) -> dict[str, Any]:
     with np.load(resources / "weights.npz", allow_pickle=False) as stored:
         original = dict(stored)
     weights, mapping, graph = (FOLDER / name for name in ("weights.safetensors", "map.safetensors", "network.onnx"))
-    save_file(weights_of(original, load_tokenizer().get_vocab_size()), weights)
+    save_file(weights_of(original, replace(NETWORK).tokenizer.get_vocab_size()), weights)
     write_graph(graph, weights)
-    save_file(learn_map(data, work, unmapped, LANGUAGES), mapping)
+    save_file(learn_map(data, work, replace(NETWORK).unmapped, LANGUAGES), mapping)
     write_graph(graph, weights, mapping)
-    load_graph.cache_clear()
     return nearness(data, resources)
 
 
@@ -188,7 +189,7 @@ def nearness(data: Path, resources: Path) -> dict[str, Any]:
     class Tokens:
         @staticmethod
         def encode(text: str, **_: Any) -> list[int]:
-            return load_tokenizer().encode(text).ids
+            return NETWORK.tokenizer.encode(text).ids
 
     original = NumpyBackend(str(resources / "weights.npz"), Tokens(), threads=1)
     found = {}
@@ -197,7 +198,7 @@ def nearness(data: Path, resources: Path) -> dict[str, Any]:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         sentences = sorted({sentence for row in rows for sentence in row["sentences"] if len(sentence) > 20})
         texts = random.Random(0).sample(sentences, min(1000, len(sentences)))
-        ours, theirs = unmapped(texts), original.encode(texts)
+        ours, theirs = NETWORK.unmapped(texts), original.encode(texts)
         cosines = (ours * theirs).sum(1)
         nearest = [np.argmax(each @ each.T - 2 * np.eye(len(each)), 1) for each in (ours, theirs)]
         same = float((nearest[0] == nearest[1]).mean())

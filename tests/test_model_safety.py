@@ -621,8 +621,7 @@ def test_graphs_of_others_are_opened_in_one_place():
     assert opened == {
         ("features/runtime.py", "os.fspath(path)"),
         ("features/minilm.py", "FOLDER / 'network.onnx'"),
-        ("features/use.py", "FOLDER / 'network.onnx'"),
-        ("features/e5.py", "FOLDER / 'network.onnx'"),
+        ("features/token_network.py", "self.folder / 'network.onnx'"),
         ("features/efficientnet.py", "FOLDER / 'network.onnx'"),
         ("features/efficientnet.py", "FOLDER / 'classifier.onnx'"),
         ("networks/int8.py", "GRAPH"),

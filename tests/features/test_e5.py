@@ -1,6 +1,5 @@
 """The encoder of some seventy more languages, against what its files say when they are read in the slowest way."""
 
-import hashlib
 import math
 from functools import cache
 
@@ -8,11 +7,13 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from iconotext.features.e5 import FOLDER, LANGUAGES, LONGEST, NAME, PREFIX, encode, load_table, load_tokenizer, unmapped
-from iconotext.features.minilm import DIM, MiniLM
+from iconotext.features.e5 import LANGUAGES, NETWORK
+from iconotext.features.minilm import MiniLM
 from iconotext.features.use import LANGUAGES as OF_USE
-from iconotext.system.threads import THREADS
 from tests.support.pieces import split_into_pieces
+
+FOLDER, LONGEST, PREFIX = NETWORK.folder, NETWORK.longest, NETWORK.prefix
+encode, unmapped = NETWORK.encode, NETWORK.unmapped
 
 SENTENCES = {
     "cs": "Červená tramvaj čeká na zastávce.",
@@ -35,8 +36,6 @@ OTHERS = [
     "Cells divide in two.",
     "Håll knappen intryckt i tre sekunder.",
 ]
-HOSTILE = ["", " \t\n ", "half \ud800 a pair", "\x00\x07\x7f\u200b\ufeff", "<s> </s> <unk> ▁", "word " * 300, "東京で"]
-TEXTS = [*SENTENCES.values(), *OTHERS, *HOSTILE, *(f"Věta {i} " + "a tak dále " * (i % 23) for i in range(24))]
 stored = cache(lambda: load_file(FOLDER / "weights.safetensors") | load_file(FOLDER / "map.safetensors"))
 
 
@@ -104,7 +103,7 @@ def slow_map(vector):
 
 @pytest.mark.parametrize("text", [*SENTENCES.values(), *OTHERS, "a  b ", "①ﬁ １２３ x", "𓀀𓀁 𓀂"])
 def test_tokens_are_the_best_split_of_each_word(text):
-    assert load_tokenizer().encode(PREFIX + text).ids == slow_tokens(text)
+    assert NETWORK.tokenizer.encode(PREFIX + text).ids == slow_tokens(text)
 
 
 def test_a_vector_is_that_of_the_files():
@@ -115,9 +114,9 @@ def test_a_vector_is_that_of_the_files():
 
 def test_pieces_are_unpacked():
     tokens = [0, 1, 2, 3, 4, 77_777, len(stored()["codes"]) - 1]
-    found = load_table()(np.array([tokens]))
+    found = NETWORK.table(np.array([tokens]))
     np.testing.assert_array_equal(found, [[slow_embedding(token) for token in tokens]])
-    assert load_tokenizer().get_vocab_size() == len(stored()["codes"])
+    assert NETWORK.tokenizer.get_vocab_size() == len(stored()["codes"])
 
 
 def test_a_sentence_is_nearest_to_the_same_one_in_english():
@@ -133,37 +132,3 @@ def test_every_language_lies_near_what_the_encoder_of_english_makes_of_it():
     cosines = encode(list(SENTENCES.values())) @ english.T
     assert (cosines.argmax(1) == 0).all()
     assert np.median(cosines[:, 0]) > 0.4
-
-
-def test_a_text_is_the_same_to_the_last_bit_in_every_batch(monkeypatch):
-    together = encode(TEXTS)
-    assert together.shape == (len(TEXTS), DIM)
-    np.testing.assert_allclose(np.linalg.norm(together, axis=1), 1, atol=1e-6)
-    for i, text in enumerate(TEXTS):
-        np.testing.assert_array_equal(encode([text])[0], together[i])
-    for threads in ("1", "3"):
-        monkeypatch.setenv(THREADS, threads)
-        np.testing.assert_array_equal(encode(TEXTS[::-1])[::-1], together)
-
-
-@pytest.mark.parametrize(
-    ("text", "same"), [("", " \t\n"), ("\u200b", ""), ("\ud800", "?"), ("word " * 300, "word " * 400)]
-)
-def test_texts_that_are_the_same(text, same):
-    np.testing.assert_array_equal(*encode([text, same]))
-
-
-def test_control_pieces_in_a_text_are_text():
-    ids = load_tokenizer().encode("<s> a </s> <unk>").ids
-    assert (ids[0], ids[-1]) == (0, 2)
-    assert not {0, 1, 2} & set(ids[1:-1])
-    assert len(load_tokenizer().encode("word " * 300)) == LONGEST
-
-
-def test_no_texts():
-    assert encode([]).shape == (0, DIM)
-
-
-def test_the_name_has_a_digest_of_the_weights():
-    contents = [(FOLDER / f"{name}.safetensors").read_bytes() for name in ("weights", "map")]
-    assert f"e5-{hashlib.sha256(b''.join(contents)).hexdigest()[:8]}" == NAME

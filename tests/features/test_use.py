@@ -1,32 +1,20 @@
 """The encoder of sixteen languages, against what its files say when they are read in the slowest way."""
 
 import gzip
-import hashlib
 import math
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from safetensors.numpy import load_file
 
-from iconotext.features.minilm import DIM, MiniLM
-from iconotext.features.token_network import TOKENS, batches
-from iconotext.features.use import (
-    FOLDER,
-    LANGUAGES,
-    LONGEST,
-    NAME,
-    WIDTH,
-    encode,
-    load_table,
-    load_tokenizer,
-    unmapped,
-)
-from iconotext.system.threads import THREADS
+from iconotext.features.minilm import MiniLM
+from iconotext.features.use import LANGUAGES, NETWORK
 from tests.support.pieces import split_into_pieces
+
+FOLDER, LONGEST, WIDTH = NETWORK.folder, NETWORK.longest, NETWORK.width
+encode, unmapped = NETWORK.encode, NETWORK.unmapped
 
 SENTENCES = {
     "ar": "ترام أحمر ينتظر في المحطة.",
@@ -51,19 +39,6 @@ OTHERS = [
     "細胞は二つに分かれる。",
     "Press the button for three seconds.",
 ]
-HOSTILE = [
-    "",
-    "  spaces\tand\nlines  ",
-    "Zürich, naïve café — “quoted” … 東京 😀",
-    "half \ud800 a pair",
-    "\x00\x07\x7f\u200b\ufeff\u202e",
-    "👩‍👩‍👧‍👦 𓀀𓀁",
-    "<s> </s> <unk> ▁",
-    "word " * 300,
-    "x" * 3000,
-    "각" * 400,
-]
-TEXTS = [*SENTENCES.values(), *OTHERS, *HOSTILE, *(f"Satz {i} " + "und so weiter " * (i % 23) for i in range(24))]
 stored = cache(lambda: load_file(FOLDER / "weights.safetensors") | load_file(FOLDER / "map.safetensors"))
 
 
@@ -132,7 +107,7 @@ def slow_map(vector):
 
 @pytest.mark.parametrize("text", [*SENTENCES.values(), *OTHERS, "a  b ", "①ﬁ １２３ 😀😀 x", "𓀀𓀁 𓀂"])
 def test_tokens_are_the_best_split_of_each_word(text):
-    assert load_tokenizer().encode(text).ids == slow_tokens(text)
+    assert NETWORK.tokenizer.encode(text).ids == slow_tokens(text)
 
 
 @pytest.mark.parametrize("language", ["de", "ja", "th"])
@@ -147,7 +122,7 @@ def test_pieces_of_many_and_of_few_numbers_are_unpacked():
     order = np.argsort(stored()["table.row"])
     first = len(order) - len(stored()["table.more"])  # of those with many
     tokens = [0, 1, 2, 6, 127_999, *(int(order[row]) for row in (0, first - 1, first, -1))]
-    found = load_table()(np.array(tokens))
+    found = NETWORK.table(np.array(tokens))
     np.testing.assert_allclose(found, [slow_embedding(token) for token in tokens], atol=1e-5)
 
 
@@ -165,51 +140,6 @@ def test_every_language_lies_near_what_the_encoder_of_english_makes_of_it():
     cosines = encode(list(SENTENCES.values())) @ english.T
     assert (cosines.argmax(1) == 0).all()
     assert cosines[:, 0].min() > 0.4
-
-
-def test_a_text_is_the_same_to_the_last_bit_in_every_batch(monkeypatch):
-    together = encode(TEXTS)
-    assert together.shape == (len(TEXTS), DIM)
-    assert together.dtype == np.float32
-    np.testing.assert_allclose(np.linalg.norm(together, axis=1), 1, atol=1e-6)
-    for i, text in enumerate(TEXTS):
-        np.testing.assert_array_equal(encode([text])[0], together[i])
-    for threads in ("1", "3"):
-        monkeypatch.setenv(THREADS, threads)
-        np.testing.assert_array_equal(encode(TEXTS[::-1])[::-1], together)
-
-
-@pytest.mark.parametrize(
-    ("text", "same"),
-    [("", " \t\n"), ("\u200b", ""), ("\ud800", "?"), ("word " * 300, "word " * 400)],
-)
-def test_texts_that_are_the_same(text, same):
-    np.testing.assert_array_equal(*encode([text, same]))
-
-
-def test_control_pieces_in_a_text_are_text():
-    ids = load_tokenizer().encode("<s> a </s> <unk>").ids
-    assert (ids[0], ids[-1]) == (1, 2)
-    assert not {0, 1, 2} & set(ids[1:-1])
-    assert len(load_tokenizer().encode("word " * 300)) == LONGEST
-
-
-def test_no_texts():
-    assert encode([]).shape == (0, DIM)
-
-
-def test_the_name_has_a_digest_of_the_weights():
-    contents = [(FOLDER / f"{name}.safetensors").read_bytes() for name in ("weights", "map")]
-    assert f"use-{hashlib.sha256(b''.join(contents)).hexdigest()[:8]}" == NAME
-
-
-@given(st.lists(st.integers(2, LONGEST), max_size=300))
-def test_batches_hold_every_text_once_with_others_of_its_length(lengths):
-    found = batches(lengths)
-    assert sorted(row for batch in found for row in batch) == list(range(len(lengths)))
-    for batch in found:
-        assert len({lengths[row] for row in batch}) == 1
-        assert len(batch) == 1 or len(batch) * lengths[batch[0]] <= TOKENS
 
 
 @pytest.mark.slow

@@ -7,26 +7,20 @@ pieces those stay that are frequent in these languages.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from iconotext.features.backbone import TextBackbone
 from iconotext.features.minilm import DIM
 from iconotext.features.model_folder import shipped_folder
-from iconotext.features.runtime import WEIGHTS, Graph, open_graph
-from iconotext.features.token_network import open_tokenizer, run_on_tokens
-from iconotext.similarity.vectors import unit_rows
+from iconotext.features.token_network import TokenNetwork
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-    from tokenizers import Tokenizer
+    from pathlib import Path
 
-    from iconotext.types import FloatMatrix
+    from iconotext.features.token_network import Embeddings
 
-FOLDER = shipped_folder("e5")
 NAME = "e5-523c66e4"
 """Name of the backbone with a digest of weights and map: equal names mean equal features."""
 
@@ -37,60 +31,24 @@ LANGUAGES = frozenset(
 )
 """Languages that it was trained on, but for those whose letters were left out with their pieces."""
 
-WIDTH = 384
-"""Length of the embedding of a piece, and of a vector before the map."""
-
-LONGEST = 128
-"""Maximum number of tokens of a text that are used, with those of the prefix."""
-
-PREFIX = "query: "
-"""Stands before every text, as in training."""
-
 
 def load_e5() -> TextBackbone:
-    """Load the backbone; its weights are loaded when the first text has to be encoded."""
-    return TextBackbone(NAME, DIM, encode, LANGUAGES)
+    """Load the backbone."""
+    return TextBackbone(NAME, DIM, NETWORK.encode, LANGUAGES)
 
 
-def encode(texts: Sequence[str]) -> FloatMatrix:
-    """Compute (n, dim) float32 unit vectors; longer texts are cut after ``LONGEST`` tokens."""
-    return unit_rows(_computed(texts, "vectors", DIM))
-
-
-def unmapped(texts: Sequence[str]) -> FloatMatrix:
-    """Compute (n, ``WIDTH``) float32 unit vectors before the map."""
-    return _computed(texts, "unmapped", WIDTH)
-
-
-def _computed(texts: Sequence[str], output: str, dim: int) -> FloatMatrix:
-    if not texts:
-        return np.zeros((0, dim), np.float32)
-    prefixed = [PREFIX + text for text in texts]
-    return run_on_tokens(prefixed, load_tokenizer(), load_table(), load_graph(), output, dim)
-
-
-@cache
-def load_graph() -> Graph:
-    """Open the network, from (n, t, 384) embeddings of tokens to (n, dim) vectors of any length, and unmapped ones."""
-    return open_graph(FOLDER / "network.onnx")
-
-
-@cache
-def load_tokenizer() -> Tokenizer:
-    """Load the tokenizer, which cuts texts after ``LONGEST`` tokens."""
-    return open_tokenizer(FOLDER, LONGEST)
-
-
-@cache
-def load_table() -> Callable[[NDArray[Any]], NDArray[np.float32]]:
-    """Load the table of pieces: a function from tokens of any shape to their embeddings, with ``WIDTH`` as last side.
+def load_table(weights: Path) -> Embeddings:
+    """Load the table of pieces.
 
     Eight numbers side by side are one of 256 groups of eight: for each of 48 places, ``codes`` has a piece's group and
     ``groups`` the numbers of each (product quantisation).
     """
     from safetensors import safe_open
 
-    with safe_open(FOLDER / WEIGHTS, "numpy") as stored:
+    with safe_open(weights, "numpy") as stored:
         codes, groups = stored.get_tensor("codes"), stored.get_tensor("groups").astype(np.float32)
     places = np.arange(len(groups))
-    return lambda ids: groups[places, codes[ids]].reshape(*ids.shape, WIDTH)
+    return lambda ids: groups[places, codes[ids]].reshape(*ids.shape, len(places) * groups.shape[-1])
+
+
+NETWORK = TokenNetwork(shipped_folder("e5"), 384, 128, load_table, "query: ")

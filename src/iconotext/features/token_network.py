@@ -1,6 +1,6 @@
-"""Runs a network that makes vectors of texts from the embeddings of their tokens: ``run_on_tokens``.
+"""``TokenNetwork``: a network from the embeddings of the tokens of texts to vectors, and a map of these vectors.
 
-``open_tokenizer`` reads the tokenizer beside such a network.
+``run_on_tokens`` runs it in batches.
 """
 
 from __future__ import annotations
@@ -8,20 +8,26 @@ from __future__ import annotations
 import gzip
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from iconotext.features.minilm import DIM
+from iconotext.features.runtime import WEIGHTS, Graph, open_graph
+from iconotext.similarity.vectors import unit_rows
 from iconotext.system.threads import on_cores
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from tokenizers import Tokenizer
 
-    from iconotext.features.runtime import Graph
     from iconotext.types import FloatMatrix
+
+    Embeddings = Callable[[NDArray[Any]], NDArray[np.float32]]
 
 TOKENIZER = "tokenizer.json.gz"
 
@@ -29,19 +35,63 @@ TOKENS = 512
 """Tokens in a batch: their features fit a core's cache."""
 
 
-def open_tokenizer(folder: Path, longest: int) -> Tokenizer:
-    """Open the tokenizer in a folder; it cuts texts after ``longest`` tokens."""
-    from tokenizers import Tokenizer
+@dataclass(frozen=True, eq=False)
+class TokenNetwork:
+    """An encoder of texts; its files are read when the first text has to be encoded.
 
-    tokenizer = Tokenizer.from_buffer(gzip.decompress((folder / TOKENIZER).read_bytes()))
-    tokenizer.enable_truncation(longest)
-    return tokenizer
+    Attributes:
+        folder: Has the graph, the weights and the tokenizer.
+        width: Length of the embedding of a token, and of a vector before the map.
+        longest: Maximum number of tokens of a text that are used, with those of prefix and ends; the rest is cut off.
+        load_table: Reads the weights: a function from tokens of any shape to their embeddings, with ``width`` as last
+            side.
+        prefix: Stands before every text, as in training.
+    """
+
+    folder: Path
+    width: int
+    longest: int
+    load_table: Callable[[Path], Embeddings]
+    prefix: str = ""
+
+    @cached_property
+    def graph(self) -> Graph:
+        """From (n, t, width) embeddings to (n, width) unit vectors ``unmapped`` and (n, dim) ``vectors``."""
+        return open_graph(self.folder / "network.onnx")
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer, which cuts texts after ``longest`` tokens."""
+        from tokenizers import Tokenizer
+
+        tokenizer = Tokenizer.from_buffer(gzip.decompress((self.folder / TOKENIZER).read_bytes()))
+        tokenizer.enable_truncation(self.longest)
+        return tokenizer
+
+    @cached_property
+    def table(self) -> Embeddings:
+        """The embeddings of tokens, see ``load_table``."""
+        return self.load_table(self.folder / WEIGHTS)
+
+    def encode(self, texts: Sequence[str]) -> FloatMatrix:
+        """Compute (n, dim) float32 unit vectors in the space of MiniLM."""
+        return unit_rows(self._run(texts, "vectors", DIM))
+
+    def unmapped(self, texts: Sequence[str]) -> FloatMatrix:
+        """Compute (n, width) float32 unit vectors before the map, those of the original."""
+        return self._run(texts, "unmapped", self.width)
+
+    def _run(self, texts: Sequence[str], output: str, dim: int) -> FloatMatrix:
+        if not texts:
+            return np.zeros((0, dim), np.float32)
+        prefixed = [self.prefix + text for text in texts]
+        return run_on_tokens(prefixed, self.tokenizer, self.table, self.graph, output, dim)
 
 
 def run_on_tokens(
     texts: Sequence[str],
     tokenizer: Tokenizer,
-    embeddings: Callable[[NDArray[Any]], NDArray[np.float32]],
+    embeddings: Embeddings,
     graph: Graph,
     output: str,
     dim: int,
