@@ -24,7 +24,7 @@ SOURCE = Path(iconotext.__file__).parent
 TESTS = Path(__file__).parent
 PAPERS = TESTS.parent / "packages/iconotext-papers"
 LIMITS = {
-    "lines of src": 65_100,
+    "lines of src": 65_000,
     "modules of src": 334,
     "lines of the package of the papers": 10_000,
     "lines of tests": 57_700,

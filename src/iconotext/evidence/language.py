@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from iconotext.plain_text import language_name
-from iconotext.read.sentences import ENOUGH
+from iconotext.read.sentences import ENOUGH, LATIN_LETTER, OTHER_LETTER
 
 if TYPE_CHECKING:
+    import re
+
     from iconotext.features.backbone import TextBackbone
     from iconotext.types import Document, FloatMatrix
 
@@ -31,8 +32,6 @@ def no_meaning(texts: Sequence[str]) -> FloatMatrix:
     return np.zeros((len(texts), 1), np.float32)
 
 
-_LATIN = re.compile(r"[A-Za-z\u00aa-\u024f\u1e00-\u1eff]")
-_OTHER = re.compile(r"(?![A-Za-z\u00aa-\u024f\u1e00-\u1eff])[^\W\d_]")
 _SAMPLE = 2_000  # characters of a document that show its script
 
 
@@ -42,13 +41,13 @@ def main_script(document: Document) -> re.Pattern[str]:
     A Chinese or Korean character counts as one letter, and technical texts are full of Latin terms.
     """
     text = " ".join(sentence.text for sentence in document.sentences[:_SAMPLE])[:_SAMPLE]
-    latin, other = len(_LATIN.findall(text)), len(_OTHER.findall(text))
-    return _OTHER if 4 * other > latin + other else _LATIN
+    latin, other = len(LATIN_LETTER.findall(text)), len(OTHER_LETTER.findall(text))
+    return OTHER_LETTER if 4 * other > latin + other else LATIN_LETTER
 
 
 def in_script(text: str, script: re.Pattern[str]) -> bool:
     """Return whether a text has a letter of a script, or no letters at all."""
-    return bool(script.search(text)) or not (_LATIN.search(text) or _OTHER.search(text))
+    return bool(script.search(text)) or not (LATIN_LETTER.search(text) or OTHER_LETTER.search(text))
 
 
 def language_note(document: Document, *, picture: bool, caption: bool, layout: bool) -> str | None:

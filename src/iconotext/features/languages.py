@@ -5,22 +5,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from iconotext.features.minilm import load_tokenizer
-from iconotext.read.sentences import ENGLISH, WORD, language_probabilities
+from iconotext.read.sentences import ENGLISH, LATIN_LETTER, OTHER_LETTER, WORD, language_probabilities
 from iconotext.similarity.vectors import unit_rows
 
 if TYPE_CHECKING:
     from iconotext.features.backbone import TextBackbone
     from iconotext.types import FloatMatrix
-
-_LATIN = re.compile(r"[A-Za-z\u00aa-\u024f\u1e00-\u1eff]")
-_LETTER = re.compile(r"[^\W\d_]")
 
 LATIN = frozenset(
     "af az bs ca cs cy da de en es et eu fi fil fr ga gl hr hu id is it jv ku lt lv ms mt nb nl nn no pl pt ro sk sl "
@@ -64,7 +60,8 @@ def encode_texts(backbone: TextBackbone, texts: Sequence[str], language: str | N
         found, others = reader.encode([texts[row] for row in rows]), vectors[rows]
         agree = np.clip(((found * others).sum(1) - APART) / (ALIKE - APART), 0, 1)
         last = np.array([read_by[row][-1] is reader for row in rows])
-        known = [0.0 if last[i] else _probability(reader, texts[row]) for i, row in enumerate(rows)]
+        chances = [{} if alone else language_probabilities(texts[row]) for row, alone in zip(rows, last, strict=True)]
+        known = [sum(chance for code, chance in of.items() if code in (reader.languages or ())) for of in chances]
         share = np.maximum(agree, known)[:, np.newaxis].astype(np.float32)
         mixed = unit_rows(share * found + (1 - share) * others)
         # Vectors of one encoder are left as they are, to the last bit.
@@ -91,7 +88,7 @@ def english_share(text: str, language: str | None) -> float:
     """
     if not _in_latin(text):
         return 0.0
-    if language == "en" or not _LETTER.search(text):
+    if language == "en" or not LATIN_LETTER.search(text):
         return 1.0
     words = WORD.findall(text.lower())
     if language is not None:
@@ -109,20 +106,13 @@ def is_english(text: str) -> bool:
 
 
 def _in_latin(text: str) -> bool:
-    letters = _LETTER.findall(text)
-    return 2 * len(_LATIN.findall(text)) >= len(letters)
+    return len(LATIN_LETTER.findall(text)) >= len(OTHER_LETTER.findall(text))
 
 
 def _in_pieces_of_english(words: Sequence[str]) -> bool:
     whole = len(load_tokenizer().encode(" ".join(words), add_special_tokens=False)) <= WHOLE * len(words)
     # Some French sentences have no other words than the tokenizer knows.
     return whole and (len(words) < FEW or not ENGLISH.isdisjoint(words))
-
-
-def _probability(reader: TextBackbone, text: str) -> float:
-    """Return the probability that a text is in a language of an encoder, by the runs of its letters."""
-    languages = reader.languages or frozenset()
-    return sum(chance for language, chance in language_probabilities(text).items() if language in languages)
 
 
 def _chain(backbone: TextBackbone) -> list[TextBackbone]:

@@ -82,8 +82,6 @@ class TokenNetwork:
         return self._run(texts, "unmapped", self.width)
 
     def _run(self, texts: Sequence[str], output: str, dim: int) -> FloatMatrix:
-        if not texts:
-            return np.zeros((0, dim), np.float32)
         prefixed = [self.prefix + text for text in texts]
         return run_on_tokens(prefixed, self.tokenizer, self.table, self.graph, output, dim)
 

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from iconotext.errors import SettingError
 
 ENGLISH = frozenset(("the of and to in is that for it with as was on are this be by you from have an not at").split())
+LATIN_LETTER = re.compile(r"[A-Za-z\u00aa-\u024f\u1e00-\u1eff]")
+OTHER_LETTER = re.compile(r"(?![A-Za-z\u00aa-\u024f\u1e00-\u1eff])[^\W\d_]")
 WORD = re.compile(r"[^\W\d_]+")
 SAMPLE = 2_000  # number of characters by which a language is detected
 ENOUGH = 120

@@ -14,7 +14,6 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from iconotext.corpus.builders.fetched import fetch_images
 from iconotext.corpus.builders.report import BuildReport
-from iconotext.corpus.found_images import ImageFolders
 from iconotext.corpus.split import Shares, share_out
 from iconotext.errors import ImageError
 from iconotext.images import decode
@@ -134,47 +133,6 @@ def _relative_folder(path: Path, start: Path) -> str:
 
 def _all(work: Callable[[Item], Result], items: list[Item]) -> list[Result]:
     return [work(item) for item in items]
-
-
-class NamedImages:
-    """The images that a data set names, each located below a folder and checked once.
-
-    Args:
-        spellings: Names that the file of an image may have, the likeliest first.
-        verify: Decode each image to its last line, on all cores; else the file only has to exist.
-
-    Attributes:
-        there: Number of images with a file.
-        problems: Why an image cannot be used, by name.
-    """
-
-    def __init__(
-        self,
-        build: Build,
-        folder: Path,
-        names: Iterable[str],
-        spellings: Callable[[str], Iterable[str]],
-        *,
-        verify: bool,
-    ) -> None:
-        folders = ImageFolders(folder)
-        self._files = {name: folders.find(spellings(name)) for name in names}
-        self._build = build
-        self.there = sum(file is not None for file in self._files.values())
-        total = len(self._files)
-        if verify:
-            looked = build.checked(self._files.values(), image_problem, total=total, label="Looking at images")
-            pairs = zip(self._files, looked, strict=True)
-            self.problems = {name: problem for name, problem in pairs if problem is not None}
-        else:
-            self.problems = {name: MISSING for name, file in self._files.items() if file is None}
-
-    def path(self, name: str) -> str:
-        """Return the corpus's name for the file of an available image."""
-        file = self._files[name]
-        if file is None:
-            raise ValueError(f"{name} is not there")
-        return self._build.relative_path(file)
 
 
 MISSING = "not found"

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iconotext.corpus.builders.settings import FetchSettings
 from iconotext.relations import CLUE as RELATIONS
+from iconotext_papers.datasets.downloads import FetchSettings
 from iconotext_papers.datasets.labelled_pairs import (
     PUBLISHED,
     DataSet,

@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pydantic import Field
 
 from iconotext.corpus.builders.fetched import name_of
-from iconotext.corpus.builders.settings import DataSetSettings, FetchSettings
 from iconotext.corpus.found_images import ImageFolders
 from iconotext.corpus.split import Shares
 from iconotext.errors import CorpusError, DocumentError, ImageError
 from iconotext.images import decode
 from iconotext.read.html import parse_html
 from iconotext.read.text_file import decode_text
+from iconotext_papers.datasets.downloads import DataSetSettings, FetchSettings
 from iconotext_papers.datasets.near_duplicates import lookalikes, perceptual_hash
 from iconotext_papers.datasets.pushshift import month_of, submission_files, subreddit_posts
 from iconotext_papers.datasets.wiki import clean_text

@@ -18,10 +18,10 @@ from iconotext.corpus.builders.photos import (
     read_annotations,
     usable_photos,
 )
-from iconotext.corpus.builders.settings import DataSetSettings
 from iconotext.corpus.found_images import ImageFolders
 from iconotext.corpus.row import Split
 from iconotext.errors import CorpusError
+from iconotext_papers.datasets.downloads import DataSetSettings
 from iconotext_papers.published.sizes import PUBLISHED
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from iconotext.corpus.builders.settings import DataSetSettings
 from iconotext.corpus.formats.json_stream import source_file
 from iconotext.corpus.formats.released import DOCUMENTS_FILE
 from iconotext.corpus.found_images import FoundImages
@@ -19,6 +18,7 @@ from iconotext.errors import OutputError
 from iconotext.features.feature_table import ROWS_FILE, TABLE_FILE, read_rows
 from iconotext.system.files import check_overwrite, write_bytes, write_text
 from iconotext.system.strict_json import dump_json
+from iconotext_papers.datasets.downloads import DataSetSettings
 from iconotext_papers.published.sizes import PUBLISHED
 
 if TYPE_CHECKING:

@@ -20,13 +20,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from iconotext.corpus.builders.build import NamedImages
 from iconotext.corpus.builders.photos import is_text
-from iconotext.corpus.builders.settings import DataSetSettings
 from iconotext.corpus.formats.json_stream import source_entries, source_file
 from iconotext.corpus.row import Split, UniqueIds
 from iconotext.corpus.split import Shares, share_out
 from iconotext.errors import CorpusError
+from iconotext_papers.datasets.downloads import DataSetSettings, NamedImages
 from iconotext_papers.datasets.wiki import clean_text
 from iconotext_papers.published.sizes import PUBLISHED
 

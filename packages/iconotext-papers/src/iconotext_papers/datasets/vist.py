@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from iconotext.corpus.builders.build import MISSING, NamedImages
-from iconotext.corpus.builders.settings import DataSetSettings
+from iconotext.corpus.builders.build import MISSING
 from iconotext.corpus.formats.json_stream import source_entries, source_file
 from iconotext.corpus.row import SPLITS, Split
 from iconotext.errors import CorpusError
+from iconotext_papers.datasets.downloads import DataSetSettings, NamedImages
 from iconotext_papers.datasets.wiki import clean_text
 from iconotext_papers.published.sizes import PUBLISHED
 

@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from iconotext.corpus.builders.build import image_problem
-from iconotext.corpus.builders.settings import DataSetSettings
 from iconotext.corpus.split import Shares
 from iconotext.errors import CorpusError, DocumentError, one_line
 from iconotext.read.archive import parse_xml
 from iconotext.read.sentences import split_sentences
 from iconotext.read.text_file import decode_bytes
+from iconotext_papers.datasets.downloads import DataSetSettings
 from iconotext_papers.datasets.wikitext import image_name, named_images, paragraphs
 from iconotext_papers.published.sizes import PUBLISHED
 
