@@ -2,10 +2,9 @@
 
     python benchmarks/place.py report        prints all tables of docs/results/records, place-*.json
     python benchmarks/place.py pictures      prints the one with what pictures show
-    python benchmarks/place.py translations  prints those of pages in other languages: see place_translations.py
 
 With --record the tables are written to docs/results/records, too; --pages makes a short run of the first pages of each
-book or language.
+book or genre.
 
 They need the data folder (--data, $ICONOTEXT_DATA, or ../shared/data beside the checkout).
 
@@ -57,11 +56,9 @@ LEASTS = (0.0, 0.2, 0.25, MIN_CONFIDENCE, 0.4, 0.5, 0.6, 0.75)
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=["report", "pictures", "translations"])
+    parser.add_argument("command", choices=["report", "pictures"])
     parser.add_argument("--data", type=Path, default=os.environ.get("ICONOTEXT_DATA", ROOT.parent / "shared" / "data"))
-    parser.add_argument(
-        "--pages", type=int, help=f"Most pages of a book, genre or language (default: {MOST} of a book)"
-    )
+    parser.add_argument("--pages", type=int, help=f"Most pages of a book or genre (default: {MOST} of a book)")
     parser.add_argument("--record", action="store_true", help="Write the records of the tables")
     arguments = parser.parse_args()
     folder = Path(arguments.data) / "documents"
@@ -75,12 +72,6 @@ def main() -> None:
 
 def tables(command: str, folder: Path, most: int | None) -> Iterator[Table]:
     """Measure what a command says, and yield its tables."""
-    if command in ("report", "translations"):
-        from place_translations import translation_tables  # which takes its measures from here
-
-        yield from translation_tables(folder / "languages", most)
-    if command == "translations":
-        return
     encode = encoder()
     pages, unseen = linked_pages(folder, encode, most)
     yield pictures_table(pages)

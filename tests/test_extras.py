@@ -116,7 +116,6 @@ CORE = [
     "corpus split corpus.jsonl -o parts.jsonl",
     "cache",
     "place b.md a.md --json",
-    "place b.md a.md --parallel --json",
     "check b.md --json",
     "context a.md --prompt",
     "corpus stats corpus.jsonl",

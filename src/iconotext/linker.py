@@ -122,7 +122,7 @@ class Linker:
             text: The text itself, as Markdown; or the ``Path`` of its file, or a document.
             pictures: What pictures come from: linked documents, their chunks or contexts, in memory or in files that
                 commands wrote; documents, which are linked first; files and folders of pictures; or images, which may
-                have a ``context``. With ``settings.parallel``, documents, their files and linked documents alone.
+                have a ``context``.
             settings: What places them; this linker's own settings link documents.
             reading: How files are read.
 
@@ -132,19 +132,16 @@ class Linker:
 
         Raises:
             DocumentError: A file cannot be read.
-            SettingError: The text is empty, or ``settings.parallel`` and a source is no document.
+            SettingError: The text is empty.
             TypeError: Another kind of text or picture.
         """
-        from iconotext.place.parallel import in_parallel
-        from iconotext.place.pictures import documents_of, pictures_of
+        from iconotext.place.pictures import pictures_of
         from iconotext.place.settings import PlaceSettings
         from iconotext.place.text import chosen, joined, text_document, with_language_note
 
         sources = self._best_linker().link_all
         settings = settings or PlaceSettings()
         document = text_document(text, reading)
-        if settings.parallel:
-            return chosen(in_parallel(document, documents_of(pictures, sources, reading)), settings)
         document = joined(document, pictures_of(pictures, sources, reading))
         linked = self._best_linker(habit=None, explain=False, evidence=settings.evidence).link(document)
         if self.encoder.text_backbone.languages is not None:

@@ -15,7 +15,6 @@ from iconotext.errors import DocumentError, OutputError, SettingError
 from iconotext.excerpts import Chunk
 from iconotext.linked import LinkedDocument
 from iconotext.place.output import markdown, placed, save
-from iconotext.place.parallel import PARALLEL, UNLIKE, aligned
 from iconotext.place.pictures import chunk_images, from_elsewhere, of_row, pictures_of
 from iconotext.place.settings import PlaceSettings
 from iconotext.place.text import joined, text_document
@@ -314,46 +313,6 @@ def test_markdown_of_every_shape(text, expected):
     assert [sentence.text for sentence in text_document(made).sentences] == texts
 
 
-TRANSLATED = """# Die Stadt
-
-Eine rote Tram fährt alle zehn Minuten am Hafen entlang.
-
-Sie hält dort nicht.
-
-## Essen
-
-Brote liegen in der Bäckerei auf einem Tisch.
-"""
-
-
-def test_a_translation_gets_its_pictures_where_the_document_has_them(linker, original, tmp_path):
-    original.write_text(ORIGINAL.replace("![Tram]", "It does not stop.\n\n![Tram]"), encoding="utf-8")
-    linked = linker.place(TRANSLATED, [original], PlaceSettings(parallel=True))
-    assert sentences_of(linked)["bread.png"] == "Brote liegen in der Bäckerei auf einem Tisch."
-    assert sentences_of(linked)["tram.png"] in (
-        "Eine rote Tram fährt alle zehn Minuten am Hafen entlang.",
-        "Sie hält dort nicht.",
-    )
-    assert all(0.33 <= link.paragraph_confidence <= 1 for link in linked.links)
-    assert "its document links it with “Loaves of bread" in placed(linked).placed[-1].why
-    assert sentences_of(linker.place(TRANSLATED, [linker.link(original)], PlaceSettings(parallel=True))) == (
-        sentences_of(linked)
-    )
-
-
-def test_a_document_that_does_not_run_in_parallel_is_left_out(linker, original):
-    linked = linker.place("Kurz.\n\n" * 12, [original], PlaceSettings(parallel=True))
-    assert sentences_of(linked) == {}
-    assert {image.problem for image in linked.document.images} == {UNLIKE}
-
-
-@pytest.mark.parametrize("source", ["chunk", "folder"])
-def test_only_whole_documents_run_in_parallel(linker, original, tmp_path, source):
-    pictures = {"chunk": linker.link(original).chunks(10), "folder": [tmp_path]}[source]
-    with pytest.raises(SettingError, match="the option parallel takes whole documents"):
-        linker.place(TRANSLATED, pictures, PlaceSettings(parallel=True))
-
-
 def test_another_language_is_said(linker):
     quoted = "Eine rote Straßenbahn fährt alle zehn Minuten am Hafen entlang, und sie hält dort nicht, weil es regnet. "
     image = Image("a.png", problem=None, context=(LinkedSentence(quoted * 2, 0.9),))
@@ -363,31 +322,3 @@ def test_another_language_is_said(linker):
     )
     english = replace(image, context=(LinkedSentence("The red tram runs along the harbour every day. " * 4, 0.9),))
     assert linker.place(ANSWER, [english], BY_TEXTS).notes == ()
-
-
-@pytest.mark.parametrize("gone", ["one", "other", "neither"])
-def test_sentences_are_aligned_by_their_lengths(gone):
-    lengths = np.random.default_rng(0).integers(20, 300, 20).tolist()
-    texts = {"one": ["x" * length for length in lengths], "other": ["y" * length for length in lengths]}
-    pairs = [(n, n) for n in range(20)]
-    if gone != "neither":
-        del texts[gone][7]
-        pairs = [(n - (n > 7 and gone == "one"), n - (n > 7 and gone == "other")) for n in range(20) if n != 7]
-    alignment = aligned(texts["one"], texts["other"])
-    found = set(zip(alignment.one.tolist(), alignment.other.tolist(), strict=True))
-    assert set(pairs) <= found
-    assert len(found) <= len(pairs) + (gone != "neither")  # the one without a counterpart may join a neighbour
-    assert alignment.cost < PARALLEL
-    assert aligned(texts["one"], texts["other"][::-1]).cost > alignment.cost
-
-
-def test_a_text_without_sentences_has_no_counterparts():
-    assert aligned([], ["a", "b"]).share.size == 0
-    assert aligned(["a"], []).share.size == 0
-
-
-def test_one_sentence_may_become_two():
-    one, other, share, _ = aligned(["x" * 80, "x" * 200, "x" * 50], ["y" * 80, "y" * 90, "y" * 110, "y" * 50])
-    assert sorted(zip(one.tolist(), other.tolist(), share.tolist(), strict=True)) == [
-        (0, 0, 1), (1, 1, 0.5), (1, 2, 0.5), (2, 3, 1)
-    ]  # fmt: skip

@@ -59,7 +59,6 @@ def place(
     - `iconotext place answer.md manual.docx --output answer-with-pictures.md`
     - `iconotext place answer.md chunks.jsonl --most 3`
     - `ask-a-model | iconotext place - library/ --output answer.html`
-    - `iconotext place manual.pt.md manual.md --parallel --output illustrated.pt.md`
     - `iconotext place summary.md report.pdf photos/ --json | jq '.placed[].why'`
     """
     with known_errors(download=download):

@@ -3,6 +3,4 @@
 text ─text→ Document ┐
                      ├─joined→ Document ─Linker→ LinkedDocument ─chosen→ LinkedDocument ─output→ Markdown, page, JSON
 pictures ─pictures→ images with contexts ┘
-
-A translation gets its pictures by its order instead: text and linked documents ─parallel→ LinkedDocument.
 """

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
-from iconotext.errors import DocumentError, IconotextError, ImageError, SettingError
+from iconotext.errors import DocumentError, IconotextError, ImageError
 from iconotext.excerpts import Chunk, ChunkImage, Excerpt, SlimChunk, SlimImage
 from iconotext.images import is_harmless
 from iconotext.images.file import IMAGE_FORMATS
@@ -68,36 +68,6 @@ def pictures_of(pictures: Iterable[Given], link: LinkAll, reading: ReadSettings 
         before = merged.get(name)
         merged[name] = image if before is None else replace(before, context=_best([*before.context, *image.context]))
     return [image for image in merged.values() if not (image.problem and is_harmless(image.problem))]
-
-
-def documents_of(
-    pictures: Iterable[Given], link: LinkAll, reading: ReadSettings | None = None
-) -> Iterator[LinkedDocument]:
-    """Yield the linked documents of pictures that come with their whole documents.
-
-    Raises:
-        DocumentError: A file cannot be read.
-        SettingError: Something else than documents was given.
-    """
-    settings = reading or ReadSettings()
-    for source in pictures:
-        if isinstance(source, LinkedDocument):
-            yield source
-            continue
-        if isinstance(source, Document):
-            documents: Iterable[Document | Failure] = [source]
-        elif isinstance(source, (str, Path)) and suffix_format(Path(source)) is not None:
-            documents = read_all([Path(source)], settings)
-        else:
-            name = source if isinstance(source, (str, Path)) else type(source).__name__
-            raise SettingError(
-                f"{name}: the option parallel takes whole documents, since it compares their order with that of the "
-                f"text: {formats_in_words()}"
-            )
-        for linked in link(documents):
-            if isinstance(linked, Failure):
-                raise linked.error
-            yield linked
 
 
 def from_elsewhere(linked: LinkedDocument, *, probable: bool | None = None) -> list[Image]:

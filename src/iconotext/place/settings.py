@@ -31,10 +31,6 @@ class PlaceSettings(BaseModel):
     most: int | None = Field(None, ge=1)
     """Most pictures for the text (default: no limit). The most probable ones are taken."""
 
-    parallel: bool = False
-    """The text translates the documents of the pictures. It says the same in the same order: then pictures come from
-    documents alone, and stand where their documents link them."""
-
     evidence: tuple[Annotated[Evidence, Choices(evidence_names)], ...] = EVIDENCE
     """Kinds of evidence, commas between. As for ``iconotext link``."""
 

@@ -84,8 +84,7 @@ def with_language_note(linked: Linked) -> Linked:
     note = (
         f"the pictures come from text in {language_name(language)}, and the text that gets them is in "
         f"{language_name(document.language)}, so they were not compared by meaning: few find their place, by names, "
-        "numbers and words written alike. If the text is a translation, the option parallel puts the pictures where "
-        "their document has them"
+        "numbers and words written alike"
     )
     return replace(linked, notes=(note,))
 
