@@ -188,31 +188,6 @@ def test_what_was_done_is_said_when_the_next_key_is_taken(visit, running):
     page.wait_for_selector("text=/^Saved: picture [12] belongs to none[.]$/")
 
 
-def test_evidence_and_selection_are_switched_with_the_keyboard(visit, running):
-    document = running[0].open("trip")["documents"][0]["id"]
-    came = visit(running[0])
-    page = came.page
-    came.go(f"/documents/{document}")
-    page.wait_for_selector("html.js")
-    page.focus(".settings summary")
-    page.keyboard.press("Enter")
-    page.keyboard.press("Tab")
-    page.keyboard.press("Space")  # not what the picture shows
-    page.keyboard.press("Enter")
-    page.wait_for_selector(".settings details[open]")
-    page.wait_for_selector("html.js")
-    assert not page.is_checked("[value=picture]")
-    assert page.is_checked("[value=caption]")
-    assert "what the picture shows" not in page.inner_text(".settings summary")
-    came.accessible()
-    page.fill("#least", "0.5")
-    page.click("text=Link by these")
-    page.wait_for_selector("text=0.5 at least")
-    came.accessible()
-    page.click("text=As usual")
-    page.wait_for_selector(".settings details:not([open])")
-
-
 def test_a_picture_of_several_sentences_is_told_with_the_keyboard(visit, running):
     came, home = reviewing(visit, running, "Cy")
     page = came.page
@@ -283,11 +258,6 @@ def test_a_wrong_link_is_corrected_where_it_is_seen(visit, running):
     page.wait_for_selector("text=Your answer: sentence 5.")
     page.keyboard.press("0")
     page.wait_for_selector("text=Your answer: none of its sentences.")
-    came.go(f"/collections/{made['id']}/answers")
-    page.wait_for_selector("text=None of its sentences")
-    came.accessible()
-    page.click("text=Change")
-    page.wait_for_selector("#picture-name >> text=Picture 2")
 
 
 def test_the_list_is_filtered_and_folded_and_the_root_is_looked_through(visit, running):

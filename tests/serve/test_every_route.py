@@ -67,7 +67,7 @@ def values(server: Running, library: Path, article: dict[str, bytes]) -> dict[st
         "picture": [0, 1],
         "name": sorted(ASSETS),
         "/v1/place": ["/v1/place?text=trip/article.md"],
-        "/documents/{document}": [f"/documents/{each['id']}{query}" for each in documents for query in ("", "?k=1")],
+        "/documents/{document}": [f"/documents/{each['id']}" for each in documents],
         "/search": ["/search", "/search?sentence=boat"],
         "/v1/search/pictures/{picture}": [f"/v1/search/pictures/{picture}"],
     }

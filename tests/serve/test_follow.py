@@ -106,7 +106,7 @@ def test_a_file_that_is_shorter_than_what_was_said_of_it_is_linked(writer, trip)
     wait_for(lambda: texts(writer, document) == ["Boats", "A boat."])
     wait_for(lambda: writer.ask("GET", f"/v1/collections/{collection}/review").json["current"])
     assert documents(writer, collection)["article"]["problem"] is None
-    assert writer.ask("GET", f"/documents/{document}?k=2").status == 200
+    assert writer.ask("GET", f"/documents/{document}").status == 200
 
 
 def test_a_file_that_is_gone_stays_readable_and_said_to_be_gone_after_a_correction(writer, trip):

@@ -98,23 +98,3 @@ def test_a_document_whose_file_changed_is_linked_again(server, opened):
         return picture["verdicts"]
 
     wait_for(lambda: verdicts() == {})  # it was said of another text
-
-
-def test_a_document_is_read_by_other_settings(server, opened):
-    collection, documents = opened
-    a, folder = documents["a"], server.data / "linked" / collection / str(documents["a"])
-    written = (folder / "page.html").stat().st_mtime_ns
-    page, data = shown(server, a, "evidence=layout&k=1&min_confidence=")
-    assert data["kinds"] == ["layout"]
-    assert sorted(link[1] for link in data["links"]) == sorted({link[1] for link in data["links"]})
-    assert 'aria-label="What it is linked by"><details open>' in page
-    assert 'value="layout" checked' in page
-    assert 'value="caption" checked' not in page
-    _, some = shown(server, a, "k=99&min_confidence=0.2")
-    assert some["links"]
-    assert min(link[3] for link in some["links"]) >= 0.2
-    assert (folder / "page.html").stat().st_mtime_ns == written
-    for wrong in ("min_confidence=2", "k=0", "evidence=ocr"):
-        assert server.ask("GET", f"/documents/{a}?{wrong}").status == 422
-    said = server.ask("GET", f"/documents/{a}?min_confidence=2").json["detail"]
-    assert said == "min_confidence: must be less than or equal to 1, not '2'"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 import zipfile
 
 import pytest
@@ -65,30 +64,6 @@ def test_a_correction_is_on_the_page_at_once_with_the_name_of_who_made_it(server
     assert [image["by"] for image in data["images"]] == ["chosen by ANNA & Co", "chosen by Bob"]
     server.ask("POST", f"{home}/undo", {"reviewer": "Bob"})
     assert b"chosen by Bob" not in server.ask("GET", f"/documents/{document}").body
-
-
-def test_answers_are_listed_with_their_words_and_can_be_changed(server, opened):
-    home, document = opened
-    address = f"{home.removeprefix('/v1')}/answers"
-    assert b"Nobody has judged" in server.ask("GET", address).body
-    server.ask("POST", f"{home}/verdicts", verdict(document, 0, 1))
-    server.ask("POST", f"{home}/verdicts", verdict(document, 0, 4))  # Ada changes her mind
-    server.ask("POST", f"{home}/verdicts", verdict(document, 1, reviewer="Bob"))
-    learned(server, home)
-    sentences = [s[0] for s in server.ask("GET", f"/v1/documents/{document}/review").json["sentences"]]
-    page = server.ask("GET", address).body.decode()
-    assert re.findall(r'<p dir="auto">(.*?)</p>', page) == [sentences[4]]
-    assert "None of its sentences" in page
-    assert re.findall(r"Picture (\d) · (\w+) · <time", page) == [("1", "Ada"), ("2", "Bob")]
-    assert f"review?document={document}&amp;picture=1" in page
-    assert "None of its sentences" not in server.ask("GET", f"{address}?reviewer=Ada").body.decode()
-    file = server.data / "linked" / home.rpartition("/")[2] / str(document) / "review.json"
-    written = file.read_text(encoding="utf-8")
-    file.write_text(json.dumps(json.loads(written) | {"digest": "newer", "sentences": []}))  # it is just linked again
-    assert "sentence 5 of that version" in server.ask("GET", address).body.decode()
-    file.write_text(written, encoding="utf-8")
-    assert server.ask("GET", f"{address}?page=0").status == 422
-    assert server.ask("GET", "/collections/nothing/answers").status == 404
 
 
 def test_the_review_knows_where_each_picture_stands(server, opened):

@@ -10,7 +10,6 @@ import pytest
 
 from iconotext.errors import SettingError
 from iconotext.serve.alt_text_work import AltTexts
-from iconotext.serve.followed import Followed
 from iconotext.serve.store import Picture, Store
 
 KNOWN = {"title": "A", "sentences": 5, "links": 2, "missing": 0, "digest": "one", "images": 3}
@@ -115,14 +114,13 @@ def test_what_changes_while_something_is_learned_stays_to_be_done(store):
 
 
 def test_a_document_that_comes_while_something_is_learned_is_learned_from_later(store):
-    alt_texts, followed = AltTexts(store), Followed(store)  # their tables
-    assert alt_texts is not None
+    AltTexts(store)  # its tables
     identifier, _ = linked(store)
     for _ in range(2):  # the second time learning has begun because of the first
         began = store.collection(identifier)
         path = f"c/{began.learned}.md"
         known = [(each.name, each.path) for each in store.entries(identifier)]
-        assert followed.set_documents(identifier, [*known, (path, path)], [])
+        assert store.set_folder(identifier, [*known, (path, path)], [])
         store.set_learned(began, "{}", None, 0, {})
         assert store.collection(identifier).learned < 0
     store.set_learned(store.collection(identifier), "{}", None, 0, {})

@@ -13,10 +13,9 @@ from html import escape
 from itertools import chain, groupby
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 from iconotext.decide.measured import measured_at, measured_for
-from iconotext.decide.settings import LinkSettings
 from iconotext.evidence.kinds import evidence_names
 from iconotext.plain_text import counted, percent, readable
 from iconotext.report.embedded import PAGE_SIDE, Embedded, embed
@@ -39,16 +38,6 @@ from iconotext.types import Document, Evidence, Kind, Link, LinkedDocument
 
 HUES = 6
 """Number of colours of lines, ``hue-0`` to ``hue-5`` in the style sheet, used by images in turn."""
-
-FormKind = Literal["picture", "caption", "layout", "reference"]
-
-FORM_KINDS: Mapping[FormKind, str] = {
-    "picture": "what the picture shows",
-    "caption": "caption",
-    "layout": "place",
-    "reference": "mentions",
-}
-"""The kinds of evidence that a server's readers can choose, in words."""
 
 PICTURES_OF_A_SENTENCE = 3
 """Numbers of images that follow a sentence; a count opens the others."""
@@ -118,8 +107,6 @@ def reading_page(
     index: str | None = None,
     leads: Mapping[str, str] = MappingProxyType({}),
     embedded: Mapping[int, Embedded] | None = None,
-    form: LinkSettings | None = None,
-    changed: bool = False,
     correct: str | None = None,
 ) -> str:
     """Return the reading view of a document, as an HTML page.
@@ -129,8 +116,6 @@ def reading_page(
         index: Address of the page that lists this and others, or None.
         leads: Name to address of other pages about this document.
         embedded: The images of ``shown_images``, if already embedded, or their addresses; None to embed them now.
-        form: The settings of linking, if the page's address accepts others as a query; else None.
-        changed: Whether these settings differ from the usual ones.
         correct: Address, but for the number of a picture, where a reader says to which sentences it belongs; or None.
     """
     document = linked.document
@@ -179,9 +164,6 @@ def reading_page(
         measured=measured_at(0.0, _kinds(linked)),
         data=_data(linked, explained, number_of, correct),
         explained=bool(explained),
-        form=form,
-        changed=changed,
-        kinds=FORM_KINDS.items(),
         beside=any(picture.uri and not picture.uri.startswith("data:") for picture in embedded.values()),
     )
 

@@ -69,10 +69,10 @@ class Follower:
             took = time.monotonic() - begin
 
     def _poll_files(self, collection: Collection) -> None:
-        for document, before in self._jobs.followed.all(collection.id).items():
+        for document, before in self._jobs.store.followed(collection.id).items():
             now = files_now(file.path for file in before)
             if now != before and self._files.get(document) == now:  # twice the same: it is not being written
-                self._jobs.followed.link_again(document, now)
+                self._jobs.store.files_changed(document, now)
                 self._report_change(collection)
             self._files[document] = now
 
@@ -98,9 +98,7 @@ class Follower:
         self._gone = {id_: since for id_, since in self._gone.items() if id_ not in {e.id for e in entries}} | missing
         gone = [id_ for id_, since in missing.items() if now - since > GONE]
         stored = {(entry.name, entry.path) for entry in entries}
-        if (gone or not stored.issuperset(documents)) and self._jobs.followed.set_documents(
-            collection.id, documents, gone
-        ):
+        if (gone or not stored.issuperset(documents)) and self._jobs.store.set_folder(collection.id, documents, gone):
             self._report_change(collection)
 
     def _report_change(self, collection: Collection) -> None:

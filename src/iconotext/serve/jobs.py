@@ -24,18 +24,16 @@ from fastapi import Depends, Request
 
 from iconotext.alt_text.captioner import Captioner
 from iconotext.errors import DocumentError, FullDiskError, IconotextError
-from iconotext.serve import learn, work
+from iconotext.serve import work
 from iconotext.serve.alt_text_work import AltTexts
 from iconotext.serve.events import Events
-from iconotext.serve.followed import Followed
-from iconotext.serve.learn import Judgeable, Learned
 from iconotext.serve.pool import BusyError, Pool
 from iconotext.serve.results import STAMP
 from iconotext.serve.settings import ServeSettings
 from iconotext.serve.sources import Place, without_place
 from iconotext.serve.store import Collection, Entry, Picture, Store
 from iconotext.serve.verdicts import Answer, agreed
-from iconotext.serve.work import FoundDocuments, LinkResult, Task
+from iconotext.serve.work import FoundDocuments, Judgeable, Learned, LinkResult, Task
 from iconotext.system.threads import in_background
 
 logger = logging.getLogger(__name__)
@@ -54,7 +52,7 @@ class Jobs:
         self.store, self.pool, self.settings, self.captioner = store, pool, settings, captioner
         self.captioner_slots = asyncio.Semaphore(captioner.settings.requests if captioner else 1)
         """Limits the pictures about which the captioner is asked at a time."""
-        self.alt_texts, self.followed = AltTexts(store), Followed(store)
+        self.alt_texts = AltTexts(store)
         self.events = Events()
         self.requests = settings.data.absolute() / "asked"
         """Folder for files of requests; they are removed after the request."""
@@ -161,7 +159,7 @@ class Jobs:
     def _begin_of(self, collection: Collection) -> bool:
         at_work = self._at_work.get(collection.id, set())
         if WHOLE in at_work or (collection.found and collection.problem is not None):
-            return False  # with a problem it has no documents; if some come, ``Followed`` removes the problem
+            return False  # with a problem it has no documents; if some come, ``Store.set_folder`` removes the problem
         if not collection.found:
             self._find(collection)
             return True
@@ -193,13 +191,13 @@ class Jobs:
 
         def save(result: LinkResult | IconotextError) -> None:
             if isinstance(result, IconotextError):
-                self.followed.set_failed(entry.id, entry.path)
+                self.store.follow_own(entry.id, entry.path)
                 self.store.set_failed(entry.id, collection.round, without_place(str(result), entry.path))
                 return
             pictures = [Picture(entry.id, *row) for row in result.pictures]
             same = entry.digest == result.columns["digest"]
             changed = _moved_pictures(before, pictures) if same and self.store.last_change(collection.id) else []
-            self.followed.set_files(entry.id, result.files)
+            self.store.follow(entry.id, result.files)
             self.alt_texts.set_wanted(entry.id, result.keys_to_describe)
             # Last: if the server is killed before, the next one links the document again.
             self.store.set_linked(entry.id, collection.round, result.columns, pictures, changed)
@@ -221,7 +219,7 @@ class Jobs:
                 documents[entry] = links, pictures, _moved_pictures(before.get(entry, {}), pictures)
             self.store.set_learned(collection, result.habits, result.habit, last, documents)
 
-        self._submit(collection, WHOLE, save, learn.learn, self._judgeable(collection), collection.habits)
+        self._submit(collection, WHOLE, save, work.learn, self._judgeable(collection), collection.habits)
 
     def _judgeable(self, collection: Collection) -> list[Judgeable]:
         judged, pictures = self.judged(collection.id), self._before_verdicts(collection.id)
@@ -266,7 +264,8 @@ class Jobs:
             IconotextError: The document can no longer be read.
             BusyError: Too many calls are waiting.
         """
-        collection, folder = self._collection_of(entry), self.entry_folder(entry)
+        collection, folder = self.store.collection(entry.collection), self.entry_folder(entry)
+        assert collection is not None
         task = self._task(collection, entry)
         if not _has_stamp(folder, task.stamp):
             future = self.pool.submit(work.view, self.settings.max_seconds, task)
@@ -280,17 +279,6 @@ class Jobs:
                 self.store.link_again(entry.id)
                 self.wake()
         return folder / name
-
-    async def view_by(self, entry: Entry, chosen: Mapping[str, object]) -> str:
-        """The reading view of a document with other settings; errors as for ``current_file``."""
-        collection = self._collection_of(entry)
-        future = self.pool.submit(work.view_by, self.settings.max_seconds, self._task(collection, entry), chosen)
-        return await asyncio.wrap_future(future)
-
-    def _collection_of(self, entry: Entry) -> Collection:
-        collection = self.store.collection(entry.collection)
-        assert collection is not None
-        return collection
 
     def _submit(
         self,

@@ -1,57 +1,25 @@
-"""Routes for the pages of documents (list, reading view, review, folder, answers), and for static files."""
+"""Routes for the pages of documents (list, reading view, review, folder), and for static files."""
 
 from __future__ import annotations
 
-import json
-import sqlite3
-from collections.abc import Mapping
-from datetime import datetime
-from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import quote
 
 from fastapi import HTTPException, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, Response
-from pydantic import BaseModel, BeforeValidator, Field
 
 from iconotext.plain_text import data_size
 from iconotext.report.page import PACKAGE, asset, environment, policy_hash, policy_of
-from iconotext.report.reading_page import FORM_KINDS, FormKind
 from iconotext.serve.answers import LARGEST
-from iconotext.serve.collections import (
-    TheCollection,
-    TheDocument,
-    collection_or_404,
-    current_file,
-    document_errors,
-)
+from iconotext.serve.collections import TheCollection, TheDocument, collection_or_404, current_file
 from iconotext.serve.jobs import Jobs, TheJobs
-from iconotext.serve.listing import SORTS, STATES, ListQuery, Pagination, listing
-from iconotext.serve.results import PAGE, REVIEW
+from iconotext.serve.listing import SORTS, STATES, ListQuery, listing
+from iconotext.serve.results import PAGE
 from iconotext.serve.root import shelf
 from iconotext.serve.settings import ServeSettings
 from iconotext.serve.store import Entry
-
-
-class Chosen(BaseModel):
-    """Settings of a reading view, as sent by its form."""
-
-    evidence: list[FormKind] = []
-    k: int = Field(3, ge=1, le=99)
-    min_confidence: Annotated[
-        Annotated[float, Field(ge=0, le=1)] | None, BeforeValidator(lambda text: None if text == "" else text)
-    ] = None
-
-    def settings(self) -> dict[str, object]:
-        """The changes to ``LinkSettings``; if no evidence is chosen, all evidence is used."""
-        kinds = tuple(kind for kind in FORM_KINDS if kind in self.evidence)
-        return self.model_dump(exclude={"evidence"}) | ({"evidence": kinds} if kinds else {})
-
-
-ANSWERS = 50
-"""Most answers on a page."""
 
 STYLES = ("alt-text.css", "search.css", "serve.css")
 SCRIPTS = ("alt-text.js", "follow.js", "list.js", "review.js", "root.js", "search.js", "server.js")
@@ -98,19 +66,12 @@ def folder(jobs: TheJobs, path: str = "", number: Annotated[int, Query(alias="pa
     return page("root.html", jobs.settings, here="/", title=title, name=name, shelf=contents, opened=opened)
 
 
-async def reading_view(
-    jobs: TheJobs, document: TheDocument, request: Request, chosen: Annotated[Chosen, Query()]
-) -> Response:
+async def reading_view(jobs: TheJobs, document: TheDocument, request: Request) -> Response:
     """The reading view, as ``iconotext link`` makes it.
 
     It has its own policy, which names its script by its hash. The page of a followed file updates itself: it may load
-    one more script, request itself and listen to events. With a query the document is linked with other settings, and
-    the page does not update itself.
+    one more script, request itself and listen to events.
     """
-    if request.query_params:
-        with document_errors(document):
-            view = await jobs.view_by(document, chosen.settings())
-        return HTMLResponse(view, headers={"content-security-policy": f"{policy_of(view)}; frame-ancestors 'none'"})
     return await run_in_threadpool(_stored_view, jobs, request, document, await current_file(jobs, document, PAGE))
 
 
@@ -119,43 +80,12 @@ def review(jobs: TheJobs, collection: TheCollection) -> str:
     return page("review.html", jobs.settings, here="/", title=f"Review: {collection.name}", collection=collection)
 
 
-def answers(
-    jobs: TheJobs,
-    collection: TheCollection,
-    reviewer: str = "",
-    number: Annotated[int, Query(alias="page", ge=1, le=LARGEST)] = 1,
-) -> str:
-    """The answers of reviewers about a collection, by document, with links to change them."""
-    total, _ = jobs.store.answers(collection.id, reviewer, 0, 0)  # no rows yet: the total says which page is the last
-    pages = Pagination.of(total, number, ANSWERS)
-    _, rows = jobs.store.answers(collection.id, reviewer, pages.first, pages.most)
-    documents = []
-    for (document, title), of_document in groupby(rows, key=lambda row: (row["document"], row["title"])):
-        shown = json.loads((jobs.linked_folder(collection.id) / str(document) / REVIEW).read_bytes())
-        documents.append((title, [_answer(row, shown) for row in of_document]))
-    names = {"reviewers": jobs.store.reviewers(collection.id), "reviewer": reviewer}
-    values = {"collection": collection, "documents": documents, "pages": pages, **names}
-    return page("answers.html", jobs.settings, here="/", title=f"Answers: {collection.name}", **values)
-
-
 def static(name: str) -> Response:
     """A style sheet or a script."""
     if name not in ASSETS:
         raise HTTPException(404, "there is no such file")
     kind = "text/javascript" if name in SCRIPTS else "text/css"
     return Response(asset(ASSETS[name], name), media_type=kind, headers={"cache-control": "no-cache"})
-
-
-def _answer(row: sqlite3.Row, shown: Mapping[str, Any]) -> dict[str, object]:
-    """An answer with the words of its sentences; for another version of the document only their numbers are known.
-
-    Args:
-        shown: The document as the review shows it. It may be newer than the database: compare with its own digest.
-    """
-    numbers = json.loads(row["sentences"])
-    same = shown["digest"] == row["digest"]
-    words = [shown["sentences"][n][0] if same else f"sentence {n + 1} of that version" for n in numbers]
-    return {**dict(row), "words": words, "made": datetime.fromtimestamp(row["made"]).astimezone()}
 
 
 def _stored_view(jobs: Jobs, request: Request, entry: Entry, file: Path) -> Response:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
-from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from iconotext.errors import IconotextError, ImageError
-from iconotext.report.embedded import embed
+from iconotext.errors import IconotextError
 from iconotext.system.files import reporting_full_disk
 from iconotext.system.processes import Child, GoneError, ProcessPool, UnreadyError
-from iconotext.types import Image
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
@@ -64,11 +61,3 @@ def _answer(function: Callable[..., Result], *arguments: Any) -> Result:
         raise
     except Exception as error:
         raise GoneError(f"a bug of iconotext: {error!r}") from error
-
-
-def encoded(file: Path) -> tuple[str, bytes]:
-    """Media type (jpeg or png) and bytes of a picture, at most 900 pixels a side, without metadata."""
-    picture = embed([Image("picture", file)], [0])[0]
-    if picture.uri is None:
-        raise ImageError(f"this picture cannot be shown: {picture.problem}")
-    return picture.content

@@ -96,7 +96,6 @@ PAGES = (
     Route("GET", "/root", pages.folder),
     Route("GET", "/documents/{document}", pages.reading_view),
     Route("GET", "/collections/{collection}/review", pages.review),
-    Route("GET", "/collections/{collection}/answers", pages.answers),
     Route("GET", "/collections/{collection}/alt-text", alt_text.alt_text_page),
     Route("GET", "/search", search.search_page, option="--library"),
     Route("GET", "/static/{name}", pages.static),

@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 from iconotext.errors import IconotextError, SettingError
 from iconotext.plain_text import readable, shortened
+from iconotext.serve.sources import File, files_now
 from iconotext.system.files import reporting_full_disk
 
 DocumentState = Literal["waiting", "done", "failed"]
@@ -168,6 +169,9 @@ create table if not exists refused (
     id integer primary key, collection text not null references collections on delete cascade, name text not null,
     problem text not null
 );
+create table if not exists followed (
+    document integer primary key references documents on delete cascade, files text not null
+);
 create index if not exists refused_of on refused (collection);
 create index if not exists verdicts_of on verdicts (document, picture, reviewer);
 """
@@ -314,7 +318,7 @@ class Store:
                 are to be linked again.
         """
         with self.change() as sql:
-            # A document that came meanwhile has changed ``learned`` (``Followed.set_documents``), which then stays.
+            # A document that came meanwhile has changed ``learned`` (``set_folder``), which then stays.
             sql.execute(
                 "update collections set habits = ?, habit = ?, round = round + 1, "
                 "learned = case when learned = ? then ? else learned end where id = ?",
@@ -402,6 +406,76 @@ class Store:
         )
         return [Picture(**dict(row)) for row in self.rows(query, collection)]
 
+    # The files from which documents were linked, which ``follow`` polls.
+
+    def follow(self, document: int, files: Sequence[File]) -> None:
+        """Set the files from which a document was linked."""
+        with self.change() as sql:
+            sql.execute("insert or replace into followed values (?, ?)", (document, json.dumps(files)))
+
+    def follow_own(self, document: int, path: str) -> None:
+        """Follow a document that could not be linked; if it never was, its own file."""
+        with self.change() as sql:
+            sql.execute("insert or ignore into followed values (?, ?)", (document, json.dumps(files_now([path]))))
+
+    def followed(self, collection: str) -> dict[int, tuple[File, ...]]:
+        """The files of each document of a collection, without documents that are to be linked."""
+        query = (
+            "select followed.* from followed join documents on documents.id = document "
+            "join collections on collections.id = collection where collection = ? "
+            "and documents.round >= collections.round"
+        )
+        rows = self.rows(query, collection)
+        return {row["document"]: tuple(File(*values) for values in json.loads(row["files"])) for row in rows}
+
+    def files_changed(self, document: int, files: Sequence[File]) -> None:
+        """Mark a document to be linked again, with its present files."""
+        with self.change() as sql:
+            sql.execute("update followed set files = ? where document = ?", (json.dumps(files), document))
+            sql.execute(LINK_AGAIN, (document,))
+
+    def set_folder(self, collection: str, documents: Sequence[tuple[str, str]], gone: Sequence[int]) -> bool:
+        """Set the documents of a folder: new ones are to be linked, and habits to be inferred again.
+
+        Args:
+            documents: Name and path of each.
+            gone: Documents to remove, unless there are verdicts about them.
+
+        Returns:
+            Whether anything changed.
+        """
+        changes = 0
+        with self.change() as sql:
+            rows = sql.execute(
+                "select path, name, number from documents where collection = ?", (collection,)
+            ).fetchall()
+            names = {row["path"]: row["name"] for row in rows}
+            number = max((row["number"] for row in rows), default=-1)
+            for name, path in documents:
+                if path not in names:
+                    number += 1
+                    sql.execute(
+                        "insert into documents (collection, number, name, path, state) values (?, ?, ?, ?, 'waiting')",
+                        (collection, number, name, path),
+                    )
+                elif name != names[path]:
+                    sql.execute(
+                        "update documents set name = ? where collection = ? and path = ?", (name, collection, path)
+                    )
+                changes += name != names.get(path)
+            for document in gone:
+                changes += sql.execute(
+                    "delete from documents where id = ? and id not in (select document from verdicts) "
+                    "and id not in (select document from alt_texts_said)",
+                    (document,),
+                ).rowcount
+            if changes:
+                # Another number each time, so that learning that has begun before does not count for this change.
+                sql.execute(
+                    "update collections set learned = min(learned, 0) - 1, problem = null where id = ?", (collection,)
+                )
+        return changes > 0
+
     # Verdicts.
 
     def add_verdict(
@@ -469,26 +543,6 @@ class Store:
         rows = self.rows("select * from verdicts where document = ? and undone = 0 order by id", entry)
         last = {(row["picture"], row["reviewer"], row["digest"]): row for row in rows}
         return [_verdict(row) for row in last.values()]
-
-    def answers(self, collection: str, reviewer: str, first: int, most: int) -> tuple[int, list[sqlite3.Row]]:
-        """The last answers of a reviewer ("" for all) about each picture and version of a document, in their order.
-
-        Returns:
-            The number of all answers, and ``most`` rows from ``first`` on, with the columns of a verdict, the ``title``
-            of the document, and whether the answer is about its present version (``counts``).
-        """
-        parameters = {"collection": collection, "reviewer": reviewer, "first": first, "most": most}
-        answers = (
-            "from verdicts join documents on documents.id = document where verdicts.id in "
-            "(select max(id) from verdicts where undone = 0 group by document, picture, reviewer, digest) "
-            "and collection = :collection and :reviewer in ('', reviewer) "
-        )
-        rows = self.rows(
-            f"select verdicts.*, coalesce(title, name) as title, documents.digest = verdicts.digest as counts {answers}"
-            "order by documents.number, picture, reviewer, verdicts.id limit :most offset :first",
-            parameters,
-        )
-        return int(self.rows(f"select count(*) {answers}", parameters)[0][0]), rows
 
     def last_change(self, collection: str, entry: int | None = None) -> int:
         """A number that grows with each verdict and each undo, in a collection or on one of its documents."""

@@ -1,4 +1,4 @@
-"""Functions that the pool's processes run on documents: find, read and link them, write results and corpora.
+"""Functions that the pool's processes run on documents: find, read, link, learn from verdicts, write results, corpora.
 
 They use the linkers of their process, which share one model.
 """
@@ -20,22 +20,34 @@ import numpy as np
 from iconotext.corpus.formats.json_lines import write_jsonl
 from iconotext.corpus.row import row_of
 from iconotext.errors import DocumentError, IconotextError
+from iconotext.evidence.gather import EncodedText
 from iconotext.evidence.habit import Habit
 from iconotext.evidence.layout import PLACES
-from iconotext.linker import Linker
+from iconotext.linker import HABIT_DOCUMENTS, Linker
 from iconotext.plain_text import counted, json_text
 from iconotext.read import Failure
 from iconotext.read.address import REMOTE
 from iconotext.read.format import formats_in_words
+from iconotext.run import habits_of as inferred_habits
 from iconotext.serve.alt_text_work import keys_to_describe, to_describe
-from iconotext.serve.results import ALT_TEXT, LINKED, PAGE, REVIEW, STAMP, addressed, embed_in, store_evidence
+from iconotext.serve.results import (
+    ALT_TEXT,
+    LINKED,
+    PAGE,
+    REVIEW,
+    STAMP,
+    StoredEvidence,
+    addressed,
+    embed_in,
+    store_evidence,
+    stored_evidence,
+)
 from iconotext.serve.sources import File, Place, digest, documents_in, read_files, read_place
 from iconotext.serve.verdicts import CANDIDATES, Answer, doubts
 from iconotext.system.files import open_atomic, write_bytes, write_text
 from iconotext.types import Document, Image, Link, LinkedDocument
 
 if TYPE_CHECKING:
-    from iconotext.decide.settings import LinkSettings
     from iconotext.evidence.gather import DocumentEvidence
     from iconotext.evidence.habit import Judged
 
@@ -186,7 +198,7 @@ def link(task: Task) -> LinkResult:
     store_evidence(evidence, reader.encoder.fingerprint, version, home)
     embedded = embed_in(home, evidence.document, shown_images(evidence.document))
     linked = task.linked(reader, evidence)
-    _write_view(linked, task, reader.settings)
+    _write_view(linked, task)
     described = to_describe(linked, task.place, reading.sha256, embedded)
     write_text(home / ALT_TEXT, json_text(described) + "\n", force=True)
     visible = [number for number, picture in embedded.items() if picture.uri is not None]
@@ -210,57 +222,28 @@ def link(task: Task) -> LinkResult:
 def view(task: Task) -> str:
     """Write the reading view and the JSON of a document, linked again; return the document's present digest."""
     document, reader = read_place(task.place), linker("reading")
-    _write_view(task.linked(reader, evidence_of(document)), task, reader.settings)
+    _write_view(task.linked(reader, reader.gather(document)), task)
     return digest(document)
 
 
-def view_by(task: Task, chosen: Mapping[str, Any]) -> str:
-    """The reading view of a linked document with other settings, not written to disk.
-
-    Args:
-        chosen: Settings of ``LinkSettings``, by name.
-    """
-    reader = linker("reading")
-    other = Linker(reader.encoder, reader.settings.model_copy(update=dict(chosen)))
-    other.relation_model = reader.relation_model  # loaded only once
-    return _reading_view(task.linked(other, evidence_of(read_place(task.place))), task, other.settings, changed=True)
-
-
-def _write_view(linked: LinkedDocument, task: Task, settings: LinkSettings) -> None:
+def _write_view(linked: LinkedDocument, task: Task) -> None:
     """Write the reading view of a linked document, its JSON, and their stamp."""
     from iconotext.report.as_json import json_object
+    from iconotext.report.reading_page import reading_page
 
-    page, home = _reading_view(linked, task, settings, changed=False), Path(task.folder)
+    home = Path(task.folder)
+    page = reading_page(
+        linked,
+        index="/",
+        leads=task.leads,
+        embedded=addressed(home, linked.document),
+        correct=f"{task.leads['Review']}&picture=",
+    )
     data = json_object(linked) | {"source": task.place.relative}  # without the folders of this machine
     (home / STAMP).unlink(missing_ok=True)  # first: if the server is killed now, both files are made again
     write_text(home / PAGE, page, force=True)
     write_text(home / LINKED, json_text(data) + "\n", force=True)
     write_text(home / STAMP, task.stamp, force=True)
-
-
-def _reading_view(linked: LinkedDocument, task: Task, settings: LinkSettings, *, changed: bool) -> str:
-    """The reading view, with a form for its settings; ``changed``: whether they differ from the default ones."""
-    from iconotext.report.reading_page import reading_page
-
-    return reading_page(
-        linked,
-        index="/",
-        leads=task.leads,
-        embedded=addressed(Path(task.folder), linked.document),
-        form=settings,
-        changed=changed,
-        correct=f"{task.leads['Review']}&picture=",
-    )
-
-
-_last: list[tuple[Document, DocumentEvidence]] = []
-
-
-def evidence_of(document: Document) -> DocumentEvidence:
-    """The evidence of a document; cached for the last document, which is often linked again with other settings."""
-    if not _last or _last[0][0] is not document:
-        _last[:] = [(document, linker("reading").gather(document))]
-    return _last[0][1]
 
 
 def as_judged(linked: LinkedDocument, answers: Answers) -> LinkedDocument:
@@ -320,6 +303,65 @@ def write_review(
         best, confidence = (candidates[0].sentence, candidates[0].confidence) if candidates else (None, 0.0)
         rows.append((number, best, confidence, *doubts(document, number, candidates)))
     return tuple(rows)
+
+
+class Judgeable(NamedTuple):
+    """A linked document of a collection: its results, the pictures that can be judged, and the verdicts about them."""
+
+    id: int
+    folder: str
+    digest: str
+    pictures: frozenset[int]
+    judged: Judged
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """The result of learning from verdicts.
+
+    Attributes:
+        habits: As JSON, for ``link``.
+        documents: Document id to its number of links, and its pictures as in ``LinkResult``; documents without
+            enough stored evidence are missing, and must be linked again.
+    """
+
+    habits: str
+    habit: str | None
+    documents: Mapping[int, tuple[int, tuple[PictureRow, ...]]]
+
+
+def learn(documents: Sequence[Judgeable], before: str) -> Learned:
+    """Infer the habit of a collection from verdicts, and link its documents with it, from stored evidence.
+
+    Nothing is read, decoded or encoded, and no page is written until somebody opens it.
+
+    Args:
+        before: The habits so far, from ``habits_text``; how far captions count is taken from there.
+    """
+    pairs = _with_evidence(documents)
+    judged = {stored.document.id: d.judged for d, stored in pairs if d.judged}
+    texts = [EncodedText(stored.document, places=stored.places) for _, stored in pairs[:HABIT_DOCUMENTS]]
+    silent = {name: habit.silent for name, habit in habits_of(before).items()} if before else {}
+    habits = inferred_habits(texts, judged, silent)
+    text, words = habits_text(habits)
+    linked = {d.id: result for d, stored in pairs if (result := _linked(d, stored, habits)) is not None}
+    return Learned(text, words, linked)
+
+
+def _with_evidence(documents: Sequence[Judgeable]) -> list[tuple[Judgeable, StoredEvidence]]:
+    model = linker("reading").encoder.fingerprint
+    return [(d, stored) for d in documents if (stored := stored_evidence(Path(d.folder), model, d.digest)) is not None]
+
+
+def _linked(
+    document: Judgeable, stored: StoredEvidence, habits: Mapping[str, Habit]
+) -> tuple[int, tuple[PictureRow, ...]] | None:
+    evidence = stored.evidence
+    if evidence is None:
+        return None
+    links = linker("weighing").link_evidence(evidence, habits).links
+    count = sum(link.image not in document.judged for link in links) + sum(map(len, document.judged.values()))
+    return count, write_review(evidence, habits, document.pictures, Path(document.folder))
 
 
 CORPUS = "corpus.jsonl"

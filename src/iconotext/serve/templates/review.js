@@ -59,8 +59,7 @@ const summarize = () => {
   }
   if (review.reviewers.length) {
     parts.push(make(
-      "p", {}, make("a", { href: `/collections/${collection}/answers` }, "All answers, to look at and change"), " · ",
-      make("a", { href: `${home}/corpus` }, "Take the corpus"),
+      "p", {}, make("a", { href: `${home}/corpus` }, "Take the corpus"),
     ));
   }
   byId("summary").replaceChildren(...parts.filter(Boolean));
