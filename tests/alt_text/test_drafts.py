@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from iconotext.alt_text.drafts import Draft, chosen, is_without_alt, read_drafts, row
+from iconotext.alt_text.drafts import Draft, is_without_alt, read_drafts, row
 from iconotext.errors import SettingError
 from iconotext.excerpts import Quote
 from iconotext.types import Image
@@ -39,9 +39,6 @@ def test_there_and_back(tmp_path):
     path.write_text(json.dumps(rows))
     (again,) = read_drafts(path)
     assert again == replace(DRAFT, text="A barn, red", draft=False, confidence=0.0, sentences=(), model=None)
-    assert chosen([again], []) == chosen([again], ["a:0"]) == [again]
-    with pytest.raises(SettingError, match="no draft is called b:1; there are a:0"):
-        chosen([again], ["b:1"])
 
 
 @pytest.mark.parametrize(

@@ -102,37 +102,6 @@ def test_the_command_line_comes_first(own, tmp_path, monkeypatch):
     assert "2 test" in second.stderr, second.output
 
 
-def test_the_table_of_a_pyproject_counts_where_there_is_no_file_of_our_own(own, project):
-    pyproject = project.with_name("pyproject.toml")
-    pyproject.write_text('[tool.iconotext.link]\nto = "json"')
-    assert given("link") == {"to": "json"}
-    project.write_text("")
-    assert given("link") == {}
-    project.unlink()
-    pyproject.write_text("[[broken, but not ours")
-    assert given("link") == {}
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("tool = 3", None),
-        ("[tool.iconotext]\nlink = 3", "'link': no such option"),
-        ("[tool.iconotext]\nlink.to = 3", "link.to = 3: "),
-        ("[tool.other]\n" + 500_000 * "a." + "a = 1", None),
-        ("[tool.iconotext.link]\nto = 3\n[tool.other]\n[[broken", "link.to = 3: "),
-        ("[tool.iconotext.lnik]\nto = 3", "'lnik': no such command"),
-        ("[tool.iconotext.link]\n" + 500_000 * "a." + "a = 1", "more than"),
-    ],
-)
-def test_whatever_a_pyproject_says_is_no_crash(own, project, error, text, message):
-    project.with_name("pyproject.toml").write_text(text)
-    if message is None:
-        assert given("link") == {}
-        return
-    assert message in error("link")
-
-
 def test_the_users_file_lies_in_the_configuration_folder(monkeypatch, tmp_path):
     monkeypatch.delenv("ICONOTEXT_CONFIG")
     monkeypatch.setattr(typer, "get_app_dir", lambda name: str(tmp_path / name))

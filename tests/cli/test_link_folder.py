@@ -406,9 +406,7 @@ def test_killed_and_interrupted_runs_go_on(many, tmp_path):
     assert len(done) >= 2
     assert all(page.endswith(b"</html>\n") for page in done.values())
     said = stopped(many, tmp_path / "other", signal.SIGINT)
-    assert re.search(
-        r"^iconotext: stopped; \d+ files were written, and are complete, and the same command goes", said, re.M
-    )
+    assert "iconotext: stopped; whatever was written is complete, and the same command goes on from there\n" in said
     assert "Traceback" not in said
     for folder in (out, tmp_path / "other"):
         there = times(folder)

@@ -6,8 +6,7 @@ from functools import partial
 
 import pytest
 
-from iconotext.cli.train import _Watcher
-from iconotext.cli.training_progress import Bars
+from iconotext.cli.train import Bars, _Watcher
 from iconotext.recipe import dump_recipe, load_recipe, shipped_recipes
 from iconotext.train import train as train_model
 from tests.support import program

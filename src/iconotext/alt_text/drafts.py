@@ -5,7 +5,7 @@ A vision model makes them (``iconotext.alt_text.captioned``), or somebody writes
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -94,17 +94,6 @@ def _draft(row: Any, where: str) -> Draft:
         raise SettingError(f"{where}: its text is empty, or longer than {MAX_TEXT:,} characters: take the draft out")
     values = {name: row[name] for name in _TYPES}
     return Draft(**(values | {"text": text}), draft=False, confidence=0.0, sentences=())
-
-
-def chosen(drafts: Sequence[Draft], ids: Iterable[str]) -> list[Draft]:
-    """Return the drafts with these ids, all if there are no ids; ``SettingError`` for an unknown id."""
-    requested = list(ids)
-    unknown = sorted(set(requested) - {draft.id for draft in drafts})
-    if unknown:
-        raise SettingError(
-            f"no draft is called {', '.join(unknown)}; there are {', '.join(d.id for d in drafts) or 'none'}"
-        )
-    return [draft for draft in drafts if not requested or draft.id in requested]
 
 
 def row(draft: Draft) -> dict[str, Any]:

@@ -86,9 +86,6 @@ def draft(
             "it is replaced.",
         ),
     ] = False,
-    accept: Annotated[
-        list[str] | None, option(metavar="ID", help="Write only these drafts (default: all). May be repeated.")
-    ] = None,
     from_: Annotated[
         Path | None,
         option("--from", exists=True, dir_okay=False, help="Drafts to write. What --json printed, changed by hand."),
@@ -112,13 +109,12 @@ def draft(
     - `iconotext alt-text draft --from drafts.json --write`
     """
     with known_errors(download=download, goes_on=captioning.url is not None):  # the captioner stores replies
-        from iconotext.alt_text.drafts import chosen, read_drafts, row
+        from iconotext.alt_text.drafts import read_drafts, row
 
         if from_ is not None:
             if paths or not write:
                 raise SettingError("--from takes --write and no PATH: the drafts name their documents")
-            drafts = chosen(read_drafts(from_), accept or ())
-            _write(drafts, reading, {}, yes=yes, quiet=quiet, over=replace_)
+            _write(read_drafts(from_), reading, {}, yes=yes, quiet=quiet, over=replace_)
             return
         if not paths:
             raise SettingError("name the documents, or with --from a file of drafts")
@@ -130,7 +126,6 @@ def draft(
         linking = linking.model_copy(update={"relations": "none"})  # drafts do not show them
         settings = RunSettings(model, reading, linking, quiet=quiet)
         drafts, folders, finish = _drafts(paths, settings, captioner, poor=replace_)
-        drafts = chosen(drafts, accept or ())
         if write:
             _write(drafts, reading, folders, yes=yes, quiet=quiet, over=replace_)
         elif json:

@@ -78,7 +78,7 @@ COMMANDS = (
         examples=("iconotext alt-text draft docs/ --captioner http://127.0.0.1:8080/v1",),
     ),
     Command("alt-text draft", "Draft alternative texts for pictures that have none.", "alt_text:draft"),
-    Command("demo", "Write an example article with photographs and link it.", "demo:demo", "demo"),
+    Command("demo", "Write an example article with photographs and link it.", "link:demo", "demo"),
     Command("search", "Find pictures for a sentence, in a library.", "search:search", "library"),
     Command("serve", "Read linked documents in the browser, and correct their links.", "serve:serve", "web"),
     Command("train", "Train a model on documents, without a labelled link.", "train:train", "train"),
@@ -117,9 +117,9 @@ COMMANDS = (
         examples=("iconotext scale link shards/ --output linked/",),
     ),
     Command("scale link", "Link the documents of shards.", "scale:link", "scale"),
-    Command("mcp", "Answer a language model about the documents of a folder.", "mcp:mcp", "mcp"),
+    Command("mcp", "Answer a language model about the documents of a folder.", "serve:mcp", "mcp"),
     Command("models", "List models; check or fetch those that are named.", "models:models"),
-    Command("cache", "Show the place, size and contents of the cache.", "cache:show"),
+    Command("cache", "Show the place, size and contents of the cache.", "models:cache"),
 )
 
 SHOWN = {
@@ -128,7 +128,7 @@ SHOWN = {
     "chunks": "words tokens tokenizer once full output evidence include exclude json model",
     "place": "min-confidence most output json evidence root include exclude fetch model",
     "check": "rules skip far empty root include exclude json sarif baseline write-baseline",
-    "alt-text draft": "captioner captioner-model allow-remote max-pictures replace write accept from yes json exclude",
+    "alt-text draft": "captioner captioner-model allow-remote max-pictures replace write from yes json exclude",
     "serve": "root data library write captioner captioner-model host port allow model",
     "evaluate": "split evidence compare results json pool refine force download",
     "library add": "model evidence relations language root include exclude fetch min-side download json",
@@ -238,7 +238,7 @@ def _package_summary(point: EntryPoint) -> str:
 def _loaded(row: Command) -> Any:
     function: Any
     if row.group == "corpus build":
-        from iconotext.cli.corpus_build import builder_command
+        from iconotext.cli.corpus import builder_command
 
         function = builder_command(next(builder for builder in BUILDERS if builder.name == row.path.split()[-1]))
     else:

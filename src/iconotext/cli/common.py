@@ -10,10 +10,9 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
-from functools import partial
 from time import monotonic, sleep
 from typing import TypeVar
 
@@ -21,7 +20,7 @@ from iconotext.cli.output import complain, output_console
 from iconotext.errors import IconotextError, SettingError
 from iconotext.extras import missing_package
 from iconotext.plain_text import readable
-from iconotext.system.files import reporting_full_disk, written
+from iconotext.system.files import reporting_full_disk
 from iconotext.system.threads import in_background
 
 EVERY = 15.0
@@ -36,19 +35,15 @@ _reporting = threading.Lock()
 
 
 @contextmanager
-def known_errors(
-    *, download: bool = False, goes_on: bool = False, elsewhere: bool = False, status: int = 1
-) -> Iterator[None]:
+def known_errors(*, download: bool = False, goes_on: bool = False, status: int = 1) -> Iterator[None]:
     """End the program with a status and one line on stderr for every error that iconotext raises on purpose.
 
     Args:
         download: Whether missing models may be downloaded in the block.
         goes_on: Whether the same command continues where it was stopped.
-        elsewhere: Whether others also write (processes, a database), so that our count of files would be wrong.
         status: Exit status, if 1 has another meaning.
     """
-    stop_message = partial(_stop_message, len(written), goes_on=goes_on, elsewhere=elsewhere)
-    _stop_messages.append(stop_message)
+    _stop_messages.append(f"{STOPPED}, and the same command goes on from there" if goes_on else STOPPED)
     try:
         with ExitStack() as stack:
             stack.enter_context(_ends_when_terminated())
@@ -70,32 +65,16 @@ def known_errors(
         _report_interruption()
         sys.exit(143 if isinstance(error, _Terminated) else 130)
     finally:
-        with suppress(ValueError):  # an interruption was reported
-            _stop_messages.remove(stop_message)
+        if _stop_messages:  # else an interruption was reported
+            _stop_messages.pop()
 
 
-NOTHING_WRITTEN = "stopped; nothing was written"
+STOPPED = "stopped; whatever was written is complete"
 
-_stop_messages: list[Callable[[], str]] = [lambda: NOTHING_WRITTEN]
+_stop_messages = [STOPPED]
 """What an interruption reports in each open block of ``known_errors``, the innermost last; empty once it was reported.
 
 Blocks may be nested: an option's callback has one while the context of its command is made."""
-
-
-def _stop_message(before: int, *, goes_on: bool, elsewhere: bool) -> str:
-    """The line about an interruption, if ``before`` files had been written when the block began."""
-    files = "whatever was written is complete"
-    if not elsewhere:
-        new = list(written)[before:]
-        if new:
-            from iconotext.features.cache import cache_folder
-
-            new = [path for path in new if cache_folder() not in path.parents]  # the cache is no result
-        if not new:
-            return NOTHING_WRITTEN
-        number = "1 file was" if len(new) == 1 else f"{len(new):,} files were"
-        files = f"{number} written, and {'is' if len(new) == 1 else 'are'} complete"
-    return f"stopped; {files}{', and the same command goes on from there' if goes_on else ''}"
 
 
 def end_soon_when_interrupted() -> None:
@@ -122,7 +101,7 @@ def _end_soon(read_end: int) -> None:
 def _report_interruption() -> None:
     with _reporting:  # the main thread and that of ``_end_soon`` may come at the same moment
         if _stop_messages:
-            complain(_stop_messages[-1]())
+            complain(_stop_messages[-1])
         _stop_messages.clear()
 
 

@@ -3,7 +3,7 @@
 The command line takes precedence over variables, these over the project's file, and that over the user's own:
 
 - ``ICONOTEXT_LINK_MODEL=my-model`` is ``iconotext link --model my-model``;
-- ``iconotext.toml`` in the working folder, else ``[tool.iconotext]`` in its ``pyproject.toml``;
+- ``iconotext.toml`` in the working folder;
 - ``iconotext.toml`` in the user's configuration folder, or the file that ``ICONOTEXT_CONFIG`` names.
 
 A file has a table for each command: ``[link]``, ``[library.add]``. A project's file may come from anywhere, together
@@ -38,9 +38,7 @@ OF_A_PROJECT = frozenset(
 """Options that the file of a project may set."""
 
 MAX_CHARACTERS = 16 * 2**10
-"""Maximum length of a file, or of our tables in it: the parser's time for a key of many parts grows faster than the
-key.
-"""
+"""Maximum length of a file: the parser's time for a key of many parts grows faster than the key."""
 
 STATUS: dict[tuple[str, ...], int] = {("check",): 2}
 """Command to the exit status of a wrong setting, if that is not 1: 1 says that ``check`` has found something."""
@@ -159,37 +157,17 @@ def user_file() -> Path:
 
 def _files() -> Iterator[tuple[Path, dict[str, Any], bool]]:
     """Yield path and contents of each file, in ascending precedence, and whether it is the project's."""
-    user, project, pyproject = user_file(), Path("iconotext.toml"), Path("pyproject.toml")
-    yield user, _parsed(user, _text(user)), False
-    if project.is_file():
-        yield project, _parsed(project, _text(project)), True
-    else:
-        tool = _parsed(pyproject, _our_tables(_text(pyproject))).get("tool", {})
-        yield pyproject, tool.get("iconotext", {}), True
+    for path, is_project in ((user_file(), False), (Path("iconotext.toml"), True)):
+        if path.is_file():
+            yield path, _parsed(path), is_project
 
 
-def _text(path: Path) -> str:
-    if not path.is_file():
-        return ""
+def _parsed(path: Path) -> dict[str, Any]:
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
-            return file.read(2**20)  # of a larger file, only the beginning is searched for our tables
+            text = file.read(MAX_CHARACTERS + 1)
     except OSError as error:
         raise SettingError(f"{path}: cannot be read: {error.strerror}") from error
-
-
-def _our_tables(pyproject: str) -> str:
-    """Return our tables in a ``pyproject.toml``, without the others, which may be invalid."""
-    lines, included = [], False
-    for line in pyproject.splitlines():
-        if line.startswith("["):
-            included = line.startswith(("[tool.iconotext.", "[tool.iconotext]"))
-        if included:
-            lines.append(line)
-    return "\n".join(lines)
-
-
-def _parsed(path: Path, text: str) -> dict[str, Any]:
     if len(text) > MAX_CHARACTERS:
         raise SettingError(f"{path}: more than {MAX_CHARACTERS:,} characters, which no settings need")
     try:

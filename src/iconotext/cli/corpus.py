@@ -1,10 +1,11 @@
-"""``iconotext corpus``: the commands ``check``, ``convert``, ``split`` and ``stats`` for corpora."""
+"""``iconotext corpus``: ``check``, ``convert``, ``split``, ``stats``, and ``build`` with a command for each builder."""
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from enum import StrEnum
 from pathlib import Path
@@ -14,14 +15,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from iconotext.cli.common import check_unused, known_errors, progress
-from iconotext.cli.options import CorpusOutput, Force, Json, Seed, Workers, argument, option
-from iconotext.cli.output import say, say_json, show
+from iconotext.cli.options import (
+    READING,
+    CorpusOutput,
+    Fields,
+    Force,
+    Json,
+    Seed,
+    Workers,
+    argument,
+    option,
+    settings_options,
+)
+from iconotext.cli.output import as_typed, say, say_json, show
 from iconotext.corpus.stats import row_stats
 from iconotext.errors import CorpusError, OutputError
 from iconotext.plain_text import counted, percent
 from iconotext.report.tables import Grid
 
 if TYPE_CHECKING:
+    from iconotext.corpus.builders import Builder
+    from iconotext.corpus.builders.report import BuildReport
     from iconotext.corpus.check import CheckedCorpus
     from iconotext.corpus.stats import CorpusStats
     from iconotext.system.processes import Watch
@@ -325,3 +339,64 @@ def relation_grids(
                 row.append(f"{percent(answered.rate, 1)} of {answered.total:,}")
         rows.append([*row, *(cells.get(relation, "") for cells in more.values())])
     return [Grid("", ["relation", *having, *more], rows)]
+
+
+RULES = 12
+"""Number of rules for dropped items that are shown; the report has all."""
+
+MORE: Mapping[str, Mapping[str, Any]] = {**READING.more, "compare": {"case_sensitive": False}}
+"""Further arguments of options, by the name of the setting."""
+
+
+def builder_command(builder: Builder) -> Callable[..., None]:
+    """Make the command of a builder, with an option for each of its settings."""
+    kind, documents = builder.load()
+    more = {field: help_ for field, help_ in MORE.items() if field in kind.model_fields}
+    panel = Fields(short={"source": "-s"}, more=more)
+
+    def build(*, settings: Any, output: CorpusOutput, workers: Workers = None, force: Force = False) -> None:
+        with known_errors():
+            from iconotext.corpus.builders.run import build_corpus
+
+            report = build_corpus(
+                builder.name, documents, settings, output, workers=workers, force=force, watcher=progress
+            )
+            show_build(report, output)
+
+    build.__doc__ = inspect.cleandoc(kind.__doc__).replace("``", "`")
+    build.__annotations__["settings"] = Annotated[kind, panel]
+    return settings_options(build)
+
+
+def show_build(report: BuildReport, output: Path) -> None:
+    """Print counts beside the published ones, dropped items, and the corpus, on stderr."""
+    from iconotext.corpus.builders.report import dropped_path, report_path
+
+    if any(count.published is not None for count in report.counts):
+        rows = [
+            [
+                count.name,
+                f"{count.number:,}",
+                "" if count.published is None else f"{'about ' * (count.rounding > 1)}{count.published:,}",
+            ]
+            for count in report.counts
+        ]
+        show([Grid("", ["", "here", "published"], rows)], err=True)
+    else:
+        for count in report.counts:
+            say(f"{count.number:>11,}  {count.name}", err=True)
+    for note in report.notes:
+        say(as_typed(f"note: {note}"), err=True)
+    if report.dropped:
+        say("dropped:", err=True)
+        for rule, number in report.dropped.most_common(RULES):
+            say(as_typed(f"{number:>11,}  {rule}"), err=True)
+            say(as_typed(f"{'':13}{'e.g. ' if number > 1 else ''}{report.first[rule]}"), err=True)
+        if len(report.dropped) > RULES:
+            say(f"             and by {len(report.dropped) - RULES} more rules, see the report", err=True)
+    if report.stats is not None:
+        stats = report.stats
+        parts = [f"{stats.splits[name]:,} {name}" for name in ("train", "validation", "test") if name in stats.splits]
+        say(f"{output}: {counted(stats.documents, 'document')}" + (f" ({', '.join(parts)})" if parts else ""), err=True)
+    also = f", and {dropped_path(output)}: every item that was dropped" if report.dropped else ""
+    say(f"{report_path(output)}: the counts{also}", err=True)

@@ -80,7 +80,7 @@ def add(
     - `iconotext library add lib s3://bucket/linked`
     - `iconotext library add lib`
     """
-    with known_errors(download=download, goes_on=True, elsewhere=True):
+    with known_errors(download=download, goes_on=True):
         from iconotext.library.update import add_paths
 
         report = add_paths(

@@ -1,4 +1,4 @@
-"""``iconotext link``: read documents, link them, write the result.
+"""``iconotext link``: read documents, link them, write the result; ``iconotext demo`` does so with an example.
 
 ``link`` is the command. ``Run`` has the documents of a run and their outcomes, for this and other commands;
 ``linked_documents`` links them.
@@ -468,3 +468,25 @@ def print_parts(parts: Iterable[str]) -> None:
             if error.errno == errno.EPIPE:  # the reader has what it wanted
                 raise
             raise write_error("to standard output", error) from error
+
+
+def demo(
+    folder: Annotated[Path, typer.Argument(help="Folder to write the article and its linked page to.")] = Path("demo"),
+    force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
+) -> None:
+    """Write an example article with photographs and link it.
+
+    The photographs are the samples that scikit-image carries (`pip install 'iconotext[demo]'`). The article has some
+    faults, so that `iconotext check` has something to find.
+
+    **Examples**
+
+    - `iconotext demo`
+    - `iconotext demo garden/ --force`
+    """
+    with known_errors():
+        from iconotext.demo import write_demo
+
+        article = write_demo(folder, force=force)
+        linking = LinkSettings(explain=True)  # the page shows why each picture is linked
+        link_folder([article], folder / "linked", RunSettings(linking=linking, force=force))

@@ -1,17 +1,22 @@
-"""``iconotext models``: list the models that are here and those that are worth fetching, and fetch one."""
+"""What is on this machine: ``iconotext models`` lists and fetches models, ``iconotext cache`` shows the cache."""
 
 from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from iconotext.cli.common import known_errors
 from iconotext.cli.options import Download, Json, argument, option
 from iconotext.cli.output import say, say_json
+from iconotext.cli.output import show as show_report
 from iconotext.errors import SettingError
 from iconotext.plain_text import counted, data_size
+from iconotext.report.tables import Grid
+
+if TYPE_CHECKING:
+    from iconotext.features.cache import Usage
 
 
 def models(
@@ -108,3 +113,36 @@ def _list(*, json: bool) -> None:
         note = ", is here" if row.name in present else ""
         say(f"  {row.name}: {row.megabytes} MB, {row.licence}{note}")
         say(f"    {row.compares}, languages: {row.languages}; for {row.need}")
+
+
+def cache(json: Json = False) -> None:
+    """Show the place, size and contents of the cache.
+
+    It holds what encoders made of pictures and sentences, so that no picture and no sentence is encoded twice. It grows
+    to 2 GB, then what was used longest ago makes room; `ICONOTEXT_CACHE_SIZE=10GB` says another size, and
+    `ICONOTEXT_CACHE` another folder. To begin anew, delete the file.
+
+    **Examples**
+
+    - `iconotext cache`
+    """
+    with known_errors():
+        from iconotext.features.cache import cache_usage
+
+        usage = cache_usage()
+        if json:
+            say_json(asdict(usage) | {"path": str(usage.path)})
+        else:
+            _show_cache(usage)
+
+
+def _show_cache(usage: Usage) -> None:
+    say(f"{usage.path}: {_size(usage.bytes)} of {_size(usage.limit)}")
+    rows = [[kind.kind, kind.backbone, f"{kind.entries:,}", _size(kind.bytes)] for kind in usage.kinds]
+    if rows:
+        show_report([Grid("", ["features", "encoder", "entries", "size"], rows)])
+
+
+def _size(number: int) -> str:
+    """Return a size in decimal units, as ``ICONOTEXT_CACHE_SIZE`` is given."""
+    return f"{number / 10**9:,.2f} GB" if number >= 10**9 else f"{number / 10**6:,.1f} MB"

@@ -54,7 +54,7 @@ def link(
     - `iconotext scale link obelics/ -o linked/ --executor slurm --tasks 200`
     - `iconotext scale link s3://bucket/in -o s3://bucket/out --executor ray`
     """
-    with known_errors(download=download, goes_on=True, elsewhere=True):
+    with known_errors(download=download, goes_on=True):
         from iconotext.scale import link_shards
 
         result = link_shards(shards, output, model=model, linking=linking, settings=settings, work=work, watch=progress)

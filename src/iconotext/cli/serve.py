@@ -1,7 +1,8 @@
-"""``iconotext serve``: start the server for reading linked documents and correcting their links in the browser."""
+"""Programs that answer others: ``iconotext serve`` people in the browser, ``iconotext mcp`` language models."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,7 +10,8 @@ import typer
 from iconotext.alt_text.captioner import CaptionerSettings
 from iconotext.cli.alt_text import Captioning, named_captioner
 from iconotext.cli.common import known_errors
-from iconotext.cli.options import Runtime, Threads, complete_models, option, settings_options
+from iconotext.cli.excerpts import Linking
+from iconotext.cli.options import Download, Model, Runtime, Threads, argument, complete_models, option, settings_options
 from iconotext.cli.output import say_open
 from iconotext.extras import require
 from iconotext.serve.settings import ServeSettings
@@ -42,7 +44,7 @@ def serve(
     - `iconotext serve --port 0 --no-browser`
     - `iconotext serve --host 0.0.0.0 --allow docs.example.org`
     """
-    with known_errors(goes_on=True, elsewhere=True):
+    with known_errors(goes_on=True):
         require("web", purpose="iconotext serve")
         from iconotext.serve.app import run
 
@@ -62,3 +64,30 @@ def _announcing(browser: bool) -> Callable[[str], None]:
             webbrowser.open(address)
 
     return announce
+
+
+@settings_options
+def mcp(
+    folder: Annotated[
+        Path,
+        argument(metavar="FOLDER", help="What may be read: documents, libraries.", exists=True, file_okay=False),
+    ],
+    linking: Linking,
+    model: Model = "default",
+    download: Download = False,
+) -> None:
+    """Answer questions of a language model about the documents of a folder, by the Model Context Protocol on stdio.
+
+    Its tools are link, context, search and place. Nothing outside the folder is read, and nothing is fetched. The
+    program that asks starts this command itself.
+
+    **Examples**
+
+    - `iconotext mcp docs/`
+    - `iconotext mcp docs/ --relations default`
+    """
+    with known_errors(download=download):
+        require("mcp", purpose="iconotext mcp")
+        from iconotext.mcp_server import Served, server
+
+        server(Served(folder, model, linking)).run("stdio")

@@ -27,9 +27,6 @@ _TEMPORARY = re.compile(r"\.iconotext-[0-9a-f]{16}\.tmp")
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # EFBIG: a limit on the size of a file, as of ``ulimit -f``
 _SQLITE_NO_SPACE = (13, 778, 1034, 1546, 4874)  # SQLITE_FULL; SQLITE_IOERR_WRITE, _FSYNC, _TRUNCATE and _SHMSIZE
 
-written: dict[Path, None] = {}
-"""The files that this process has written, in order, for the message of an interruption."""
-
 
 def content_digest(content: Path | bytes) -> bytes:
     """Return the SHA-256 of bytes, or of a file, in about a second per GB; ``OSError`` if it cannot be read."""
@@ -111,7 +108,6 @@ def open_atomic(path: Path, *, force: bool = False) -> Iterator[BinaryIO]:
                 if sys.platform == "win32":  # where only closed files can be renamed, and no open file removed
                     file.close()
                 _publish(temporary, path, force)
-                written[path] = None
         finally:
             temporary.unlink(missing_ok=True)
         _sync_folder(path.parent)
@@ -151,7 +147,6 @@ def put_in_place(finished: Path, path: Path, *, force: bool = False) -> None:
         with contextlib.suppress(FileNotFoundError):
             finished.chmod(stat.S_IMODE(path.stat().st_mode))
         _publish(finished, path, force)
-        written[path] = None
         _sync_folder(path.parent)
     except OSError as error:
         raise write_error(path, error) from error

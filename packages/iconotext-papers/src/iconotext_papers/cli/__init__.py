@@ -6,7 +6,7 @@ import typer
 from typer.core import TyperGroup
 
 from iconotext.cli.commands import ConfiguredCommand
-from iconotext.cli.corpus_build import builder_command
+from iconotext.cli.corpus import builder_command
 from iconotext.cli.help import PlainHelp
 from iconotext_papers.analyses import ANALYSES
 from iconotext_papers.cli import analyses, sizes, studies

@@ -14,7 +14,7 @@ from iconotext.cli.common import known_errors
 from iconotext.cli.options import Download, argument, option
 from iconotext.cli.output import complain, say, say_json
 from iconotext.cli.output import show as show_sections
-from iconotext.cli.training_progress import Bars, Lines
+from iconotext.cli.train import Bars, Lines
 from iconotext.errors import SettingError
 from iconotext_papers.published import TABLES
 
@@ -112,7 +112,7 @@ def reproduce(
     - `iconotext papers reproduce li2021/bias --corpus dii.jsonl`
     - `iconotext papers reproduce alikhani2021/5 --corpus clue.jsonl --seeds 3`
     """
-    with known_errors(download=download, goes_on=True, elsewhere=True):
+    with known_errors(download=download, goes_on=True):
         from iconotext_papers.tables import runner, several_corpora
 
         many_corpora = len(corpus) > 1 or _is_named(corpus[0])

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from iconotext.cli.output import fitted
-from iconotext.cli.training_progress import Bars
+from iconotext.cli.train import Bars
 from iconotext.errors import SettingError
 from iconotext.report.tables import Bold, Grid
 from iconotext_papers.published import TABLES
