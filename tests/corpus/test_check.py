@@ -282,18 +282,3 @@ def test_corpora_that_belong_together_are_compared(tmp_path, picture):
         "line 2, field id: 'same' is also the id of c.jsonl, line 2",
     ]
     assert check_corpus(tmp_path / "b/c.jsonl").problems == ()
-
-
-def test_what_is_known_of_a_document_takes_64_bits():
-    earlier, splits = EarlierDocuments(), [None, "train", "validation", "test"]
-    places = [
-        (shard, place, split, pair)
-        for shard in ("", "00000.parquet, ", "9.tar, ")
-        for place in ("line 1", "row 1234567890", "train, document 3")
-        for split in splits
-        for pair in (False, True)
-    ]
-    assert [earlier.add(p, split, pair, shard=s) for s, p, split, pair in places] == list(range(72))
-    assert [earlier.at(number) for number in range(72)] == [(s + p, split, pair) for s, p, split, pair in places]
-    assert (earlier.rows.itemsize, len(earlier.words)) == (8, 9)
-    assert earlier.at(earlier.add("sample 3, a.long/name7", "test", False, shard="9.tar, "))[0] == "9.tar, sample 3"

@@ -8,9 +8,9 @@ from iconotext.system.lazy import lazy
 
 if TYPE_CHECKING:
     from iconotext.corpus.builders import Builder
+    from iconotext.corpus.builders.build import BuilderSettings
     from iconotext.corpus.builders.report import BuildReport
     from iconotext.corpus.builders.run import build_corpus
-    from iconotext.corpus.builders.settings import BuilderSettings
     from iconotext.corpus.check import CheckedCorpus, check_corpus
     from iconotext.corpus.convert import Converted, WrittenShards, convert_corpus, write_shards
     from iconotext.corpus.split import Shares, assign_splits
@@ -43,7 +43,7 @@ __getattr__, __dir__ = lazy(
     {
         "BuildReport": "iconotext.corpus.builders.report",
         "Builder": "iconotext.corpus.builders",
-        "BuilderSettings": "iconotext.corpus.builders.settings",
+        "BuilderSettings": "iconotext.corpus.builders.build",
         "CheckedCorpus": "iconotext.corpus.check",
         "Converted": "iconotext.corpus.convert",
         "CorpusStats": "iconotext.corpus.stats",

@@ -1,16 +1,14 @@
 """A check of a corpus that reports all problems, not only the first: rows, images, features and splits.
 
 ``check_corpus`` does it. Workers read the parts of a corpus and determine where its images are. The main process takes
-the parts in order, and finds repeated ids, broken images, and images in two splits. Documents and images are stored as
-64-bit numbers and hashes; the probability that any two of ten million hashes are equal is 3 in a million.
+the parts in order, and finds repeated ids, broken images, and images in two splits. Ids and images are stored as
+64-bit hashes; the probability that any two of ten million hashes are equal is 3 in a million.
 """
 
 from __future__ import annotations
 
 import hashlib
-import re
 import secrets
-from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -18,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from iconotext.corpus.image_files import ImageFiles, Whereabouts, content_key
-from iconotext.corpus.row import SPLITS, Part, Problem, Split
+from iconotext.corpus.row import Part, Problem, Split
 from iconotext.corpus.store import FORMATS, FormatName, corpus_folder, format_of, images_of, repeated_id
 from iconotext.errors import CorpusError, ImageError
 from iconotext.features.feature_table import ROWS_FILE, TABLE_FILE, FeatureTable, load_feature_table
@@ -27,44 +25,22 @@ from iconotext.plain_text import counted
 from iconotext.system.processes import Watch, in_order, unwatched
 from iconotext.system.threads import in_threads
 
-_NUMBERED = re.compile(r"(\D*)(\d*)")
-"""Splits a place, such as ``line 3`` or ``sample 3, its name``, into words and number."""
-
 
 @dataclass(slots=True)
 class EarlierDocuments:
     """The documents of corpora that are checked together, such as shards; documents are numbered.
 
     Attributes:
-        rows: For each document 64 bits: the number in its place, the words before the number, its split, whether it is
-            a pair.
-        words: Words before the numbers of places, such as ``00000.parquet, row ``; one entry per shard.
+        documents: For each document its place with the name of its shard, its split, and whether it is a pair.
         of_id: Hash of an id to the first document with it.
         of_picture: Key of an image to the first document with it that has a split.
         leaked: (image key, split) pairs that were reported already.
     """
 
-    rows: array[int] = field(default_factory=lambda: array("q"))
-    words: list[str] = field(default_factory=list)
+    documents: list[tuple[str, Split | None, bool]] = field(default_factory=list)
     of_id: dict[int, int] = field(default_factory=dict)
     of_picture: dict[int, int] = field(default_factory=dict)
     leaked: set[tuple[int, Split]] = field(default_factory=set)
-
-    def add(self, place: str, split: Split | None, pair: bool, *, shard: str = "") -> int:
-        """Record a document; returns its number."""
-        word, number = _NUMBERED.match(place).groups()  # type: ignore[union-attr]  # always matches
-        if not self.words or self.words[-1] != shard + word:
-            self.words.append(shard + word)
-        # From the highest bit: 20 for the words before the number, 40 for the number, 2 for the split, 1 for a pair.
-        kind = 2 * (0 if split is None else 1 + SPLITS.index(split)) + pair
-        self.rows.append((len(self.words) - 1) << 43 | int(number or 0) << 3 | kind)
-        return len(self.rows) - 1
-
-    def at(self, document: int) -> tuple[str, Split | None, bool]:
-        """Return the place and the split of a document, and whether it is a pair."""
-        row = self.rows[document]
-        split = (None, *SPLITS)[row >> 1 & 3]
-        return f"{self.words[row >> 43]}{row >> 3 & (1 << 40) - 1 or ''}", split, bool(row & 1)
 
 
 LISTED = 100_000  # largest number of problems in the list; more are only counted, to bound memory
@@ -258,11 +234,12 @@ class _Check:
             raise CorpusError(broken)
 
     def _document(self, document: Checked, name: str, inspections: Iterator[tuple[int, str | None]]) -> None:
-        row = self.earlier.add(document.place, document.split, document.pair, shard=self.shard)
+        row = len(self.earlier.documents)
+        self.earlier.documents.append((f"{self.shard}{document.place}", document.split, document.pair))
         self._no_images += not document.images
         self._no_sentences += not document.sentences
         if self.has_ids and (first := self.earlier.of_id.setdefault(hash(name), row)) != row:
-            self.add(repeated_id(document.place, name, self.earlier.at(first)[0]))
+            self.add(repeated_id(document.place, name, self.earlier.documents[first][0]))
         for number, (source, where) in enumerate(document.images):
             if document.digests and document.digests[number]:
                 self._keys[hash(source)] = document.digests[number]
@@ -323,10 +300,10 @@ class _Check:
         """Return a message if an image of a document is also in another split; once for each further split."""
         key = self._keys[hash(source)]
         earlier, leaked = self.earlier, self.earlier.leaked
-        place, first, pair = earlier.at(earlier.of_picture.setdefault(key, row))
+        place, first, pair = earlier.documents[earlier.of_picture.setdefault(key, row)]
         if first == split:
             return None
-        if pair and earlier.at(row)[2]:
+        if pair and earlier.documents[row][2]:
             self._shared.add(key)
             return None
         if (key, split) in leaked:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from html import escape
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,8 +11,6 @@ import numpy as np
 
 from iconotext.errors import SettingError
 from iconotext.excerpts import CONTEXT_WORDS, Excerpt
-from iconotext.plain_text import percent, readable
-from iconotext.report.embedded import embed
 from iconotext.report.flow import count_words, document_text, heading_paths, links_by_image, space_after
 from iconotext.report.relations import shown_relations
 from iconotext.report.source_offsets import source_spans
@@ -66,9 +63,6 @@ class Context:
     relation: str | None
     sentences: tuple[Excerpt, ...]
     text: str
-
-    def _repr_html_(self) -> str:
-        return context_card(self)
 
 
 class Excerpts:
@@ -239,39 +233,3 @@ def _text(document: Document, chosen: Sequence[int]) -> str:
         together = i == before + 1 and sentences[i].block == sentences[before].block is not None
         parts += [space_after(parts[-1]) if together else "\n", sentences[i].text]
     return "".join(parts)
-
-
-LONGER_SIDE = 360
-"""Longer side of the picture, in pixels."""
-
-
-def context_card(context: Context) -> str:
-    """Return the picture, if it has a file, with headings, text, caption and confidence beside it.
-
-    All text is escaped, and the picture is included in the HTML, so nothing is loaded.
-    """
-    picture = _picture(context)
-    sure = context.paragraph_confidence
-    confidence = f"by {context.by}" if sure is None else f"paragraph {percent(sure)}"
-    parts = [
-        ("small", " › ".join(context.headings)),
-        ("p", context.text or "nothing"),
-        ("em", context.caption or context.alt or ""),
-        ("small", f"{context.source} ({confidence}){f': {context.problem}' if context.problem else ''}"),
-    ]
-    lines = "".join(f"<div><{tag}>{_card_text(text)}</{tag}></div>" for tag, text in parts if text)
-    style = "display: flex; gap: 1em; align-items: flex-start; max-width: 60em"
-    return f'<div style="{style}">{picture}<div style="white-space: pre-line">{lines}</div></div>'
-
-
-def _picture(context: Context) -> str:
-    if context.file is None:
-        return ""
-    embedded = embed([Image(context.source, Path(context.file))], [0], longer_side=LONGER_SIDE)[0]
-    if embedded.uri is None:
-        return ""
-    return f'<img src="{embedded.uri}" alt="{_card_text(context.alt or "")}" style="max-width: 45%; height: auto">'
-
-
-def _card_text(text: str) -> str:
-    return escape(readable(text))

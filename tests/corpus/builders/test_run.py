@@ -13,9 +13,8 @@ import pytest
 
 from iconotext import read_corpus
 from iconotext.corpus.builders import run
-from iconotext.corpus.builders.build import image_problem
+from iconotext.corpus.builders.build import BuilderSettings, image_problem
 from iconotext.corpus.builders.report import OTHER, RULES, BuildReport, Count
-from iconotext.corpus.builders.settings import BuilderSettings
 from iconotext.corpus.split import Shares
 from iconotext.corpus.stats import PublishedSizes
 from iconotext.errors import CorpusError, IconotextError, OutputError, SettingError

@@ -1,4 +1,4 @@
-"""One run of a builder as the builder sees it: ``Build``, with the operations that builders need."""
+"""One run of a builder as the builder sees it: ``BuilderSettings``, and ``Build`` with the operations that it needs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from pydantic import BaseModel, ConfigDict
 
 from iconotext.corpus.builders.fetched import fetch_images
 from iconotext.corpus.builders.report import BuildReport
@@ -34,6 +36,22 @@ IMAGE_CHECKS = "images.jsonl"  # file in the folder of a build with the results 
 CHUNK = 64  # number of items that go to a worker together
 
 FOLDERS = 1024  # number of folders whose path from the corpus is cached
+
+
+class BuilderSettings(BaseModel):
+    """Settings of a builder, from which its command is made.
+
+    Every field is an option with the field's docstring as its help; the docstring of the class is that of the command.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    source: Path | tuple[Path, ...]
+    """What is read."""
+
+    def sources(self) -> list[Path]:
+        """Return the files and folders that are read and must exist."""
+        return [self.source] if isinstance(self.source, Path) else list(self.source)
 
 
 @dataclass(slots=True)

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from pydantic import BaseModel, Field, model_validator
 
-from iconotext.corpus.builders.build import Values
+from iconotext.corpus.builders.build import BuilderSettings, Values
 from iconotext.corpus.builders.photos import NO_IMAGE, Photo, caption_photos, captions_of, usable_photos
-from iconotext.corpus.builders.settings import BuilderSettings
 from iconotext.corpus.found_images import named_by_address
 from iconotext.corpus.row import SPLITS, Split
 from iconotext.corpus.split import Shares, share_out

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
+from iconotext.corpus.builders.build import BuilderSettings
 from iconotext.corpus.builders.fetched import fetched_file, saved_image
 from iconotext.corpus.builders.photos import is_text
-from iconotext.corpus.builders.settings import BuilderSettings
 from iconotext.corpus.formats.json_lines import line_of
 from iconotext.corpus.image_files import ImageKeys
 from iconotext.corpus.row import Split, UniqueIds, row_of, written_source

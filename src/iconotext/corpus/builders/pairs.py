@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from iconotext.corpus.builders.build import BuilderSettings
 from iconotext.corpus.builders.photos import Drop, read_photos
-from iconotext.corpus.builders.settings import BuilderSettings
 from iconotext.corpus.formats.json_lines import first_value
 from iconotext.corpus.row import row_of
 from iconotext.corpus.store import read_corpus

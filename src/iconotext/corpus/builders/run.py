@@ -17,9 +17,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
-from iconotext.corpus.builders.build import IMAGE_CHECKS, Build, Values
+from iconotext.corpus.builders.build import IMAGE_CHECKS, Build, BuilderSettings, Values
 from iconotext.corpus.builders.report import BuildReport, dropped_path, report_path
-from iconotext.corpus.builders.settings import BuilderSettings
 from iconotext.corpus.row import Row, parse_row
 from iconotext.corpus.stats import Counting
 from iconotext.corpus.store import write_rows, writer_of

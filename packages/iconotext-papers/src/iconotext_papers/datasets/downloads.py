@@ -7,8 +7,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, Field
 
-from iconotext.corpus.builders.build import MISSING, Build, image_problem
-from iconotext.corpus.builders.settings import BuilderSettings
+from iconotext.corpus.builders.build import MISSING, Build, BuilderSettings, image_problem
 from iconotext.corpus.found_images import ImageFolders
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from iconotext.corpus.builders.settings import BuilderSettings
+from iconotext.corpus.builders.build import BuilderSettings
 from iconotext.corpus.found_images import FoundImages, distinct_names
 from iconotext.corpus.row import Split, UniqueIds
 from iconotext.corpus.split import connected, filled_splits, grouped
