@@ -40,7 +40,8 @@ def test_a_table_for_people(pairs):
 @pytest.mark.slow
 def test_a_coherence_aware_model_is_refined_and_its_relations_judged(pairs, model, monkeypatch):
     monkeypatch.chdir(model.parent)  # a short name, so that no cell of the table is folded
-    arguments = ("evaluate", model.name, pairs, "--pool", 8, "--refine", "0.5,2", "--json")
+    (model / SETTINGS_FILE).write_text('{"strength": 0.5, "threshold": 2}')
+    arguments = ("evaluate", model.name, pairs, "--pool", 8, "--json")
     found = json.loads(run(*arguments))
     assert (found["refined"]["strength"], found["refined"]["threshold"]) == (0.5, 2)
     assert set(found["refined"]["relations"]) == {"Visible", "Story"}
@@ -65,14 +66,12 @@ def test_relations_that_nobody_labelled_are_not_judged(pairs, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_settings_in_the_models_folder_are_taken_unless_others_are_given(pairs, model):
+def test_the_settings_in_the_models_folder_are_taken(pairs, model):
     arguments = ("evaluate", model, pairs, "--pool", 8, "--json")
     assert json.loads(run(*arguments))["refined"] is None
     (model / SETTINGS_FILE).write_text('{"strength": 0.3, "threshold": 0.2}')
     found = json.loads(run(*arguments))["refined"]
     assert (found["strength"], found["threshold"]) == (0.3, 0.2)
-    assert json.loads(run(*arguments, "--refine", "1,0.1"))["refined"]["strength"] == 1
-    assert json.loads(run(*arguments, "--refine", "none"))["refined"] is None
     (model / SETTINGS_FILE).write_text('{"strength": 0, "threshold": 0}')
     assert json.loads(run(*arguments))["refined"] is None
     (model / SETTINGS_FILE).write_text("no")
@@ -84,11 +83,6 @@ def test_the_settings_in_the_models_folder_are_taken_unless_others_are_given(pai
     ("arguments", "message"),
     [
         (["no-training", "--pool", "500"], r"500 images cannot be drawn from 11.*--pool 11"),
-        (["no-training", "--pool", "5", "--refine", "0.1,0.1"], "predicts no relations"),
-        (["no-training", "--refine", "0.1,0.1"], "add --pool"),
-        (["no-training", "--pool", "5", "--refine", "0.1"], "separated by a comma"),
-        (["no-training", "--pool", "5", "--refine", "-1,0.1"], "at least 0"),
-        (["no-training", "--pool", "5", "--refine", "nan,0.1"], "at least 0"),
         (["no-training", "--pool", "5", "--evidence", "caption"], "--evidence is for links"),
         (["no-training", "--pool", "5", "--compare", "random"], "--compare is for links"),
         (["no-training", "--pool", "5", "--results", "r.parquet"], "--results is for links"),

@@ -92,40 +92,6 @@ def test_marks_of_pictures_in_a_text(data):
     assert without["iconotext_links"] == without["iconotext_problems"] == []
 
 
-def test_interleaved_rows_of_several_documents(data):
-    def row(sample, position, modality, text=None, binary=None, **more):
-        return {
-            "sample_id": sample,
-            "position": position,
-            "modality": modality,
-            "text_content": text,
-            "binary_content": binary,
-            "source_ref": json.dumps({"path": "a.tar", "member": "a/cat.png" if binary is data[0] else None}),
-        } | more
-
-    rows = [
-        row("b", 0, "text", CUP),
-        row("a", -1, "metadata"),
-        row("a", 4, "text", CUP),
-        row("a", 0, "text", CAT),
-        row("b", 7, "image", None, data[1]),
-        row("a", 1, "image", None, data[0]),
-        row("a", 5, "image"),
-        row("c", "x", "text", CAT),
-        row("d", float("inf"), "text", CAT),
-        row("e", 0, "image", source_ref={"path": "cup.png"}),  # already decoded
-        row("e", 1, "image", source_ref=3),
-    ]
-    linked = link_rows(rows)
-    assert [len(each["iconotext_links"]) > 0 for each in linked] == [False] * 4 + [True, True] + [False] * 5
-    assert first(linked[4]) == {7: (0, CUP)}
-    assert first(linked[5]) == {1: (0, CAT)}
-    assert "a.tar" in linked[6]["iconotext_problems"][0]
-    for each in linked[7:9]:
-        assert each["iconotext_problems"] == ["field position: position must be a number"]
-    assert [each["iconotext_problems"][0].split(":")[0] for each in linked[9:]] == ["cup.png", "image-1"]
-
-
 def tiff(data):
     pages = [Pillow.open(io.BytesIO(each)).convert("RGB") for each in data]
     file = io.BytesIO()

@@ -130,7 +130,7 @@ SHOWN = {
     "check": "rules skip far empty root include exclude json sarif baseline write-baseline",
     "alt-text draft": "captioner captioner-model allow-remote max-pictures replace write from yes json exclude",
     "serve": "root data library write captioner captioner-model host port allow model",
-    "evaluate": "split evidence compare results json pool refine force download",
+    "evaluate": "split evidence compare results json pool force download",
     "library add": "model evidence relations language root include exclude fetch min-side download json",
     "corpus build folder": "source output links validation test language root include exclude fetch force",
     "corpus build captions": "source output pairs versions format images validation test seed download force",

@@ -28,14 +28,13 @@ from iconotext.cli.options import (
     settings_options,
 )
 from iconotext.cli.output import complain, say, say_json, say_left_out
-from iconotext.errors import CorpusError, SettingError
+from iconotext.errors import CorpusError
 from iconotext.extras import require
 from iconotext.linker import LinkSettings
 from iconotext.plain_text import counted
 from iconotext.report.tables import Grid
 
 if TYPE_CHECKING:
-    from iconotext.encoders.coherence_relations import Refinement
     from iconotext.encoders.encoder import Encoder
     from iconotext.evaluate import Comparison, Evaluation
     from iconotext.evaluate.metrics import RelationPrecision
@@ -82,8 +81,7 @@ def evaluate_retrieval(
     corpus: Path,
     split: Split | None,
     *,
-    pool: int | None,
-    refine: str | None,
+    pool: int,
     as_json: bool,
     settings: EvaluateSettings,
     linking: LinkSettings,
@@ -91,18 +89,14 @@ def evaluate_retrieval(
     """Measure and print retrieval.
 
     Args:
-        refine: λ and T, or ``none``; None for the refinement in the model's folder.
         linking: The image backbone, or file of features, and whether features are stored on disk.
     """
     from iconotext.evaluate.retrieval import chosen_refinement, measure_retrieval, retrieval_encoder
     from iconotext.evaluate.score_documents import corpus_part
 
-    if pool is None:
-        raise SettingError("--refine is for retrieval: add --pool 500")
-    explicit = None if refine is None else parse_refinement(refine)
     encoder = retrieval_encoder(model, corpus, image=linking.image, cache=linking.cache)
     chosen = corpus_part(corpus, split)
-    refinement = chosen_refinement(model, encoder, explicit)
+    refinement = chosen_refinement(model, encoder)
     pairs = encoded_pairs(encoder, chosen)
     report = measure_retrieval(
         encoder,
@@ -143,21 +137,6 @@ def default_part(corpus: Path, split: Split | None, default: Split, otherwise: s
         return corpus_part(corpus, default)
     complain(f"{corpus}: has no {default} split, so all of it is taken; {otherwise}")
     return chosen
-
-
-def parse_refinement(text: str) -> Refinement:
-    """λ and T from ``0.13,0.1``; ``none`` refines nothing, and anything else is a ``SettingError``."""
-    from iconotext.encoders.coherence_relations import Refinement
-
-    if text.strip().casefold() == "none":
-        return Refinement(0.0, 0.0)
-    try:
-        strength, threshold = map(float, text.split(","))
-    except ValueError:
-        raise SettingError(f"--refine {text}: give λ and T separated by a comma, such as 0.13,0.1, or none") from None
-    if not (0 <= strength < float("inf") and threshold >= 0):
-        raise SettingError(f"--refine {text}: λ and T are at least 0")
-    return Refinement(strength, threshold)
 
 
 def show_retrieval(model: str, pool: int, report: RetrievalReport) -> None:
@@ -264,15 +243,6 @@ def evaluate(
             help="Measure retrieval among N pictures instead. That is, how far down a text finds its own picture.",
         ),
     ] = None,
-    refine: Annotated[
-        str | None,
-        option(
-            metavar="λ,T",
-            help="Refine hard queries by the relations, with --pool. none: do not; by default as `papers "
-            "analyze refinement` "
-            "left it in the model's folder.",
-        ),
-    ] = None,
     threads: Threads = None,
     runtime: Runtime = None,
     download: Download = False,
@@ -288,18 +258,16 @@ def evaluate(
     - `iconotext evaluate models/mine corpus.jsonl --split test --compare default`
     - `iconotext evaluate default corpus.jsonl --results scores.parquet`
     - `iconotext evaluate default articles.jsonl --evidence picture,caption,layout`
-    - `iconotext evaluate models/cmcm clue.jsonl --pool 500 --refine 0.12,0.1`
+    - `iconotext evaluate models/cmcm clue.jsonl --pool 500`
     """
     with known_errors(download=download):
-        if pool is not None or refine is not None:
+        if pool is not None:
             options = {"--results": results, "--compare": compare, "--force": force}
             options |= {
                 f"--{name.replace('_', '-')}": True for name in sorted(linking.model_fields_set - {"cache", "image"})
             }
             check_unused(options, "is for links: leave it out, or leave out --pool")
-            evaluate_retrieval(
-                model, corpus, split, pool=pool, refine=refine, as_json=as_json, settings=settings, linking=linking
-            )
+            evaluate_retrieval(model, corpus, split, pool=pool, as_json=as_json, settings=settings, linking=linking)
             return
         check_unused(
             {"--draws": "draws" in settings.model_fields_set},

@@ -29,7 +29,7 @@ OPTIONS = tuple(
     """
     allow_outside allow_remote answer_tokens corpus dataset distractors download exclude features fetch force
     format from group images include max_bytes only only_found output photographs picture
-    pictures pool refine relation root since source test test_on_validation until validation
+    pictures pool relation root since source test test_on_validation until validation
     """.split()
 )
 """Arguments in messages of the library that are options of commands."""

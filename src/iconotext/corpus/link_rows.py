@@ -77,11 +77,10 @@ def link_rows(
         if isinstance(linked, Failure):
             problems[sample.row].append(str(linked.error))
             continue
-        for number, image in enumerate(linked.document.images):
+        for image in linked.document.images:
             if image.problem is not None:
-                problems[sample.rows[number]].append(f"{image.source}: {image.problem}")
-        for link, values in zip(linked.links, links_of(linked, sample), strict=True):
-            links[sample.rows[link.image]].append(values)
+                problems[sample.row].append(f"{image.source}: {image.problem}")
+        links[sample.row] = links_of(linked, sample)
     returned: Batch = _with_columns(batch, links, problems)
     return returned
 

@@ -7,8 +7,7 @@ import binascii
 import io
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,7 +20,7 @@ from iconotext.corpus.formats.table import table_record, without_files
 from iconotext.corpus.formats.webdataset import sample_page
 from iconotext.corpus.row import IMAGE_TEXTS, Problem, Record, parse_row
 from iconotext.errors import CorpusError
-from iconotext.system.strict_json import dump_json, parse_json
+from iconotext.system.strict_json import dump_json
 
 Values = Mapping[str, Any]
 
@@ -32,26 +31,23 @@ END_OF_CHUNK = "<|__dj__eoc|>"
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A document, and where its parts stand in the rows that it was made of.
+    """A document, and where its parts stand in the row that it was made of.
 
     Attributes:
         record: The document as a row of a corpus, or its problems.
-        row: Number of its first row in the batch.
-        rows: For each picture, the number of the row that gets its links.
-        images: For each picture, its number among the row's own pictures, or its ``position``.
-        texts: For each sentence, the number of its text among the row's own texts, or its ``position``; None if the
-            row has one text.
+        row: Number of the row in the batch.
+        images: For each picture, its number among the row's own pictures.
+        texts: For each sentence, the number of its text among the row's own texts; None if the row has one text.
     """
 
     record: Record
     row: int
-    rows: Sequence[int]
     images: Sequence[int]
     texts: Sequence[int | None]
 
 
-Samples = Callable[[Iterable[tuple[int, dict[str, Any]]]], Iterable[Sample]]
-"""Makes the samples of a batch, of the numbers and the values of its rows."""
+Read = tuple[Record, Sequence[int] | None, Sequence[int | None] | None]
+"""A record, and its ``images`` and ``texts`` as in ``Sample``; None where the row counts them as the record does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +56,14 @@ class Schema:
 
     Attributes:
         columns: The columns by which it is recognised.
+        read: Reads the values of a row, given its place for messages.
         reads: Further columns that are read; None for all.
     """
 
     name: str
     columns: tuple[str, ...]
     summary: str
-    samples: Samples
+    read: Callable[[dict[str, Any], str], Read]
     reads: tuple[str, ...] | None = ()
 
 
@@ -85,8 +82,16 @@ def schema_of(columns: Iterable[str]) -> Schema:
 
 
 def samples_of(rows: Iterable[Values], schema: Schema) -> list[Sample]:
-    """Return the documents of rows, in order of their first rows."""
-    return list(schema.samples((n, {name: _plain(value) for name, value in row.items()}) for n, row in enumerate(rows)))
+    """Return the documents of rows."""
+    samples = []
+    for number, values in enumerate(rows):
+        plain = {name: _plain(value) for name, value in values.items()}
+        record, images, texts = schema.read(plain, f"row {number}")
+        n, m = (0, 0) if record.row is None else (len(record.row.sentences), len(record.row.images))
+        samples.append(
+            Sample(record, number, range(m) if images is None else images, range(n) if texts is None else texts)
+        )
+    return samples
 
 
 def _plain(value: Any) -> Any:
@@ -110,29 +115,6 @@ def _encoded(picture: Any) -> bytes:
     file = io.BytesIO()
     (picture if picture.mode in ("L", "RGB", "RGBA") else picture.convert("RGB")).save(file, "PNG", compress_level=1)
     return file.getvalue()
-
-
-Read = tuple[Record, Sequence[int] | None, Sequence[int | None] | None]
-"""A record, and its ``images`` and ``texts`` as in ``Sample``; None where the row counts them as the record does."""
-
-
-def _one_by_one(read: Callable[[dict[str, Any], str], Read]) -> Samples:
-    """Return a function that makes a sample of each row."""
-
-    def samples(rows: Iterable[tuple[int, dict[str, Any]]]) -> Iterator[Sample]:
-        for number, values in rows:
-            record, images, texts = read(values, f"row {number}")
-            row = record.row
-            n, m = (0, 0) if row is None else (len(row.sentences), len(row.images))
-            yield Sample(
-                record,
-                number,
-                [number] * m,
-                range(m) if images is None else images,
-                range(n) if texts is None else texts,
-            )
-
-    return samples
 
 
 def _of_corpus(values: dict[str, Any], place: str) -> Read:
@@ -202,47 +184,6 @@ class _Members:
         return dump_json(value).encode()
 
 
-def _interleaved(rows: Iterable[tuple[int, dict[str, Any]]]) -> Iterator[Sample]:
-    """Make a sample of the rows of each ``sample_id``, which have a text or a picture each."""
-    samples: dict[str, list[tuple[int, dict[str, Any]]]] = {}
-    for number, values in rows:
-        samples.setdefault(str(values["sample_id"]), []).append((number, values))
-    for name, sample_rows in samples.items():
-        first = sample_rows[0][0]
-        try:
-            ordered = sorted(sample_rows, key=lambda item: int(item[1]["position"]))
-        except (TypeError, ValueError, OverflowError):
-            yield Sample(_wrong(f"row {first}", "position", "position must be a number"), first, (), (), ())
-            continue
-        page, files = Page(), list[bytes | None]()
-        for number, values in ordered:
-            if values["modality"] == "text" and isinstance(text := values.get("text_content"), str):
-                page.text(text, number)
-            elif values["modality"] == "image":
-                page.image(_source(values), number)
-                files.append(_bytes_of(values.get("binary_content")))
-        position = {number: int(values["position"]) for number, values in ordered}
-        record = replace(parse_row(page.columns(name, {}), f"row {first}"), files=tuple(files))
-        yield Sample(
-            record,
-            first,
-            page.places,
-            [position[number] for number in page.places],
-            [position[number] for number in page.texts],
-        )
-
-
-def _source(values: Values) -> str:
-    """Return the name of the picture of an interleaved row, from its ``source_ref``: JSON, or an object."""
-    place = values.get("source_ref")
-    if isinstance(place, str):
-        with suppress(ValueError):
-            place = parse_json(place)
-    if isinstance(place, dict) and isinstance(name := place.get("member") or place.get("path"), str):
-        return name
-    return f"image-{values['position']}"
-
-
 def _with_bytes(values: dict[str, Any]) -> dict[str, Any]:
     """Return the columns with pictures as text or ``{"bytes", "path"}``; bytes alone get no path."""
     images = values["images"]
@@ -275,47 +216,39 @@ def _wrong(place: str, field: str, message: str) -> Record:
 
 SCHEMAS = (
     Schema(
-        "interleaved",
-        ("sample_id", "position", "modality"),
-        "MINT-1T as NeMo Curator reads it: a row for each text and each picture. All rows of a document must be in one "
-        "batch; the links of a picture are in its row.",
-        _interleaved,
-        ("text_content", "binary_content", "source_ref"),
-    ),
-    Schema(
         "webdataset",
         ("__key__",),
         "A sample of a WebDataset, a column for each member: MINT-1T of PDFs (`json` and `tiff`), ours, or `txt` and "
         "pictures.",
-        _one_by_one(_of_webdataset),
+        _of_webdataset,
         None,
     ),
     Schema(
         "mmc4",
         ("text_list", "image_info"),
         "Multimodal C4. Pictures may be in `image_base64` of their `image_info`.",
-        _one_by_one(_of_mmc4),
+        _of_mmc4,
         ("url",),
     ),
     Schema(
         "iconotext",
         ("sentences", "images"),
         "A corpus of iconotext, also with `captions`, `positions` and so on.",
-        _one_by_one(_of_corpus),
+        _of_corpus,
         ("id", "blocks", "positions", *IMAGE_TEXTS, "meta"),
     ),
     Schema(
         "obelics",
         ("texts", "images"),
         "OBELICS, and MINT-1T of HTML: texts and pictures take turns, with null where the other has a value.",
-        _one_by_one(_of_obelics),
+        _of_obelics,
         COLUMNS,
     ),
     Schema(
         "text",
         ("text", "images"),
         "Data-Juicer, or any text with a list of pictures. `<__dj__image>` or `<image>` in the text are their places.",
-        _one_by_one(_of_text),
+        _of_text,
         ("id",),
     ),
 )

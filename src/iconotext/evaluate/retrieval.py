@@ -357,14 +357,11 @@ def retrieval_encoder(model: str, corpus: Path, *, image: str | None = None, cac
     return load_encoder(model, image=image or own_features(model, corpus), cache=cache)
 
 
-def chosen_refinement(model: str, encoder: Encoder, refinement: Refinement | None = None) -> Refinement:
-    """Return the wanted refinement, else the one in the model's folder; T = 0 refines no query."""
+def chosen_refinement(model: str, encoder: Encoder) -> Refinement:
+    """Return the refinement in the model's folder; T = 0 refines no query."""
     if encoder.coherence is None:
-        if refinement is not None and refinement.threshold:
-            text = f"{refinement.strength:g},{refinement.threshold:g}"
-            raise SettingError(f"refine={text}: the model {model} predicts no relations to refine by")
         return NO_REFINEMENT
-    return refinement or read_refinement(init_folder(model)) or NO_REFINEMENT
+    return read_refinement(init_folder(model)) or NO_REFINEMENT
 
 
 def retrieval_score(encoder: Encoder, pairs: PairVectors, refinement: Refinement) -> Score:
