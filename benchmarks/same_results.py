@@ -79,8 +79,8 @@ COMMANDS = {
         corpus convert {in}/obelics/train-00000-of-01335.parquet pages.jsonl
     """,
     "build-folder": """
-        corpus build folder -s {in}/articles -o folder.jsonl --test 0.3 --links adjacent
-        corpus build folder -s {in}/articles -o caption.parquet --links caption
+        corpus build folder -s {in}/articles -o folder.jsonl --test 0.3 --links
+        corpus build folder -s {in}/articles -o captions.parquet --captions
     """,
     "build-captions": """
         corpus build captions -s {in}/captions/captions.jsonl -o captions.jsonl --validation 0.3 --test 0.3

@@ -342,7 +342,7 @@ def nothing_measured(evaluation: Evaluation) -> str:
     undefined = "; ".join(f"{number:,} because {why}" for why, number in reasons.most_common(3))
     return (
         f"none of {len(evaluation.undefined):,} documents can be measured ({undefined}); give a corpus with gold "
-        "links, as `iconotext corpus build folder --links adjacent` makes, and for pairs of a text and a picture --pool"
+        "links, as `iconotext corpus build folder --links` makes, and for pairs of a text and a picture --pool"
     )
 
 

@@ -292,10 +292,10 @@ def test_a_folder_that_cannot_be_written_to(tmp_path):
 def test_links_are_those_of_the_rule(tmp_path, picture):
     picture("docs/a.png")
     docs = pages(tmp_path / "docs", "# Title\n\nOne. Two.\n\n![](a.png)\n\nThree.\n")
-    found, _ = built([docs], tmp_path / "c.jsonl", links="adjacent", validation=0.1)
+    found, _ = built([docs], tmp_path / "c.jsonl", links=True, validation=0.1)
     assert found["0"].links == ((1, 0), (2, 0))
     report = json.loads((tmp_path / "c.report.json").read_text())
-    assert {"what": "pictures with a link (adjacent)", "found": 1} in report["counts"]
+    assert {"what": "pictures with a link", "found": 1} in report["counts"]
     assert report["notes"] == ["too few documents to leave any for validation: give more, or validation=0"]
 
 

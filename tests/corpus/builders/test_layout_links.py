@@ -11,14 +11,14 @@ from iconotext.types import Document, Image, Sentence
 def linked(tmp_path, picture):
     """Texts that each picture of a Markdown text is linked to, by its file's name."""
 
-    def links(text, rule, **reading):
+    def links(text, **reading):
         for i, name in enumerate("abcd"):
             picture(f"{name}.png", seed=i)
         path = tmp_path / "page.md"
         path.write_text(text)
         document = read(path, ReadSettings(language="en", **reading))
         found: dict[str, list[str]] = {image.source[0]: [] for image in document.images}
-        for sentence, image in layout_links(document, rule):
+        for sentence, image in layout_links(document):
             found[document.images[image].source[0]].append(document.sentences[sentence].text)
         return found
 
@@ -38,51 +38,19 @@ def linked(tmp_path, picture):
         ("Far.\n\nOne.\n\n![](b.png)\n\n![](a.png)\n\nFar.", ["One."]),
     ],
 )
-def test_adjacent(linked, text, wanted):
-    assert linked(text, "adjacent")["a"] == wanted
+def test_the_paragraph_at_the_picture(linked, text, wanted):
+    assert linked(text)["a"] == wanted
 
 
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        ("1. Far.\n2. One. Two.\n\n   ![](a.png)\n\n3. Three.", ["One.", "Two."]),
-        ("1. Far.\n2. One. Two.\n\n![](a.png)\n\nThree.", ["One.", "Two."]),
-        ("Far.\n\n# Title\n\nOne.\n\n![](a.png)\n\nTwo.\n\n# Next\n\nFar.", ["One.", "Two."]),
-        ("# Title\n\n![](a.png)\n\n1. One.\n2. Two.\n\n# Next\n\n1. Far.", ["One."]),
-        ("1. Far.\n\n# Title\n\n![](a.png)\n\nOne.", ["One."]),
-        ("# Title\n\n![](a.png)\n\n# Next\n\nFar.", []),
-    ],
-)
-def test_step(linked, text, wanted):
-    assert linked(text, "step")["a"] == wanted
-
-
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        ('The red door opens.\n\nFar.\n\n![](a.png "A door, red")\n\nOther.', ["The red door opens."]),
-        ("The red door opens.\n\n![A red door](a.png)", ["The red door opens."]),
-        ("A red door.\n\nFar.\n\n![](a.png 'Red door')\n\nThe red door.", ["The red door."]),  # the nearer one
-        ("A red door.\n\n![](a.png 'Figure 3')", []),
-        ("A red roof.\n\n![](a.png 'Red door handle, brass')", []),  # one word of four
-        ("A red door.\n\n![](a.png)", []),
-    ],
-)
-def test_caption_among_the_sentences(linked, text, wanted):
-    assert linked(text, "caption")["a"] == wanted
-
-
-def test_captions_that_are_sentences_themselves(linked):
+def test_captions_are_not_among_the_sentences_of_a_paragraph(linked):
     text = "A red door.\n\n![](a.png 'The red door.') ![](b.png 'The blue roof.')\n\nA blue roof."
-    assert linked(text, "caption", captions=True) == {"a": ["The red door."], "b": ["The blue roof."]}
-    assert linked(text, "adjacent", captions=True) == {"a": ["A red door."], "b": ["A red door."]}
-    assert linked(text, "caption") == {"a": ["A red door."], "b": ["A blue roof."]}
+    assert linked(text, captions=True) == {"a": ["A red door."], "b": ["A red door."]}
 
 
 def test_without_layout_sentences_or_images_there_are_no_links():
     sentence, image = Sentence("A.", 0), Image("a", block=1, position=1)
-    assert layout_links(Document("a", (sentence,), (image,)), "adjacent") == ((0, 0),)
-    assert layout_links(Document("a", (Sentence("A."),), (image,)), "adjacent") == ()
-    assert layout_links(Document("a", (sentence,), (Image("a"),)), "step") == ()
-    assert layout_links(Document("a", (), (image,)), "caption") == ()
-    assert layout_links(Document("a", (sentence,), ()), "caption") == ()
+    assert layout_links(Document("a", (sentence,), (image,))) == ((0, 0),)
+    assert layout_links(Document("a", (Sentence("A."),), (image,))) == ()
+    assert layout_links(Document("a", (sentence,), (Image("a"),))) == ()
+    assert layout_links(Document("a", (), (image,))) == ()
+    assert layout_links(Document("a", (sentence,), ())) == ()

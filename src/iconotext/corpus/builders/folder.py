@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -35,37 +35,18 @@ from iconotext.types import Document, Image, Sentence
 if TYPE_CHECKING:
     from iconotext.corpus.builders.build import Build, Values
 
-LinkRule = Literal["adjacent", "caption", "step"]
 
-WORD = re.compile(r"[^\W_]+")
+def layout_links(document: Document) -> tuple[tuple[int, int], ...]:
+    """Return the links of a document by its layout, sorted.
 
-SHARED = 0.5  # share of a caption's words that a sentence must have to count as saying the same
-
-STOP = frozenset(
-    "a an and are as at be by for from has have in is it its of on or that the this to was were with figure fig photo "
-    "picture image".split()
-)
-"""English words that do not describe a picture; in other languages all words count."""
-
-
-def layout_links(document: Document, rule: LinkRule) -> tuple[tuple[int, int], ...]:
-    """Return the links of a document by a rule, sorted.
-
-    ``adjacent``: a picture inside a paragraph, list item or table cell belongs to all of its sentences; a picture that
-    stands alone belongs to the paragraph above it, or to the one below if it stands at the beginning or right under a
-    heading; to the heading if there is no paragraph.
-
-    ``step``: a picture belongs to the last list item before it in its section, or to the first item if none is before
-    it. In a section without items it belongs to all sentences. A section goes from heading to heading.
-
-    ``caption``: a picture belongs to its caption if captions are among the sentences. Otherwise it belongs to the
-    sentence that shares most words with the caption (or with the alternative text, if there is no caption): at least
-    two words, and at least half of the caption's. Of equal sentences the nearest one counts.
+    A picture inside a paragraph, list item or table cell belongs to all of its sentences; a picture that stands alone
+    belongs to the paragraph above it, or to the one below if it stands at the beginning or right under a heading; to
+    the heading if there is no paragraph.
     """
     if not (document.sentences and document.images and document.has_layout):
         return ()
-    find = RULES[rule]
-    return tuple(sorted({(s, i) for i, image in enumerate(document.images) for s in find(document.sentences, image)}))
+    images = enumerate(document.images)
+    return tuple(sorted({(s, i) for i, image in images for s in _adjacent(document.sentences, image)}))
 
 
 def _adjacent(sentences: tuple[Sentence, ...], image: Image) -> list[int]:
@@ -81,46 +62,6 @@ def _adjacent(sentences: tuple[Sentence, ...], image: Image) -> list[int]:
     return [] if above is None else [above]
 
 
-def _step(sentences: tuple[Sentence, ...], image: Image) -> list[int]:
-    position = image.position or 0
-    inside = _block(sentences, image.block)
-    if any(sentences[s].kind == "item" for s in inside):
-        return inside
-    first = max((s + 1 for s in range(position) if sentences[s].heading), default=0)
-    last = next((s for s in range(position, len(sentences)) if sentences[s].heading), len(sentences))
-    section = [s for s in range(first, last) if sentences[s].kind != "caption"]
-    items = [s for s in section if sentences[s].kind == "item"]
-    before = [s for s in items if s < position]
-    if before:
-        return _block(sentences, sentences[before[-1]].block)
-    return _block(sentences, sentences[items[0]].block) if items else section
-
-
-def _caption(sentences: tuple[Sentence, ...], image: Image) -> list[int]:
-    captions = [i for i, s in enumerate(sentences) if s.kind == "caption" and s.block == image.block]
-    if captions:
-        # a block of several pictures has the captions of all of them
-        described = _words(f"{image.caption or ''} {image.alt or ''}")
-        return [s for s in captions if _words(sentences[s].text) <= described]
-    words = _words(image.caption or "") or _words(image.alt or "")
-    if len(words) < 2:
-        return []
-    position = image.position or 0
-    best = max(
-        ((len(words & _words(sentence.text)), -_distance(s, position), s) for s, sentence in enumerate(sentences)),
-        default=(0, 0, 0),
-    )
-    shared, _, sentence = best
-    return [sentence] if shared >= 2 and shared >= SHARED * len(words) else []
-
-
-RULES: dict[LinkRule, Callable[[tuple[Sentence, ...], Image], list[int]]] = {
-    "adjacent": _adjacent,
-    "caption": _caption,
-    "step": _step,
-}
-
-
 def _block(sentences: tuple[Sentence, ...], block: int | None) -> list[int]:
     """Return the sentences of a block without its captions."""
     return [s for s, sentence in enumerate(sentences) if sentence.block == block and sentence.kind != "caption"]
@@ -130,15 +71,6 @@ def _neighbour(sentences: tuple[Sentence, ...], position: int, step: Literal[-1,
     """Return the nearest sentence before (-1) or after (1) a position, captions not counted."""
     places: Iterator[int] = iter(range(position - 1, -1, -1) if step < 0 else range(position, len(sentences)))
     return next((s for s in places if sentences[s].kind != "caption"), None)
-
-
-def _distance(sentence: int, position: int) -> int:
-    """Return the number of sentences between a sentence and a position; 0 for the two beside it."""
-    return position - 1 - sentence if sentence < position else sentence - position
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(WORD.findall(text.casefold())) - STOP
 
 
 UNREAD = "document that cannot be read"
@@ -163,16 +95,15 @@ class Settings(ReadSettings, BuilderSettings):
 
     - `iconotext corpus build folder --source docs/ --output corpus.jsonl`
     - `iconotext corpus build folder -s site/ --root site/static -o corpus.parquet`
-    - `iconotext corpus build folder --source recipes/ -o recipes.jsonl --links step`
+    - `iconotext corpus build folder --source recipes/ -o recipes.jsonl --links`
     - `iconotext corpus build folder -s books/ -o books.jsonl --epub chapters`
     """
 
     source: tuple[Path, ...]
     """A file or folder; may be given several times."""
 
-    links: LinkRule | None = None
-    """Gold links from the layout. adjacent: the paragraph at the picture. step: the list item or section it stands in.
-    caption: the sentence that says the same as the caption. Without it, links are unknown."""
+    links: bool = False
+    """Gold links from the layout: the paragraph at the picture. Without it, links are unknown."""
 
     validation: float = Field(0.1, ge=0, lt=1)
     """Share of the documents for validation."""
@@ -215,8 +146,8 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
         linked += len({image for _, image in values.get("links", ())})
         yield values | {"id": ids.take(values["id"]), "split": split}
     build.report.count("pictures", pictures)
-    if settings.links is not None:
-        build.report.count(f"pictures with a link ({settings.links})", linked)
+    if settings.links:
+        build.report.count("pictures with a link", linked)
     if settings.validation and "validation" not in splits:
         build.report.note("too few documents to leave any for validation: give more, or validation=0")
     if saved:
@@ -326,8 +257,8 @@ def _read(item: Item, settings: Settings, folder: Path, images: Path) -> dict[st
         ready = _ready(with_files, folder, images, dropped)
         if ready is None:
             continue
-        if settings.links is not None:
-            ready = replace(ready, links=layout_links(ready, settings.links))
+        if settings.links:
+            ready = replace(ready, links=layout_links(ready))
         try:
             row = row_of(ready, folder)
             line_of(row)  # which fails if JSON cannot represent its ``meta``: a title with half a surrogate pair
