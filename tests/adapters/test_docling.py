@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import importlib
 import io
-import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +33,7 @@ from docling_core.types.doc import (
     TableData,
 )
 
-from iconotext.adapters.docling import LinkPictures, add_links, document
+from iconotext.adapters.docling import add_links, document
 
 ADAPTERS = (Path(__file__).parents[2] / "docs/adapters.md").read_text(encoding="utf-8")
 
@@ -182,58 +179,6 @@ def test_with_the_default_model(given, tmp_path):
     linked = Linker.load().link(document(given, tmp_path / "depot.json"))
     add_links(given, linked)
     assert given.pictures[0].references[0].resolve(given).text.startswith("A red tram waits")
-
-
-@pytest.fixture
-def word(tmp_path) -> Path:
-    """A file of Word with two pictures, each beside the sentence that speaks of it."""
-    docx = pytest.importorskip("docx", reason="python-docx is not installed")
-    made = docx.Document()
-    made.add_heading("The depot", 1)
-    for number, sentence in enumerate(("A red tram waits at the stop.", "At night the depot belongs to the cat.")):
-        made.add_paragraph(sentence)
-        made.add_picture(io.BytesIO(photograph(number, (96, 80))))
-    made.save(tmp_path / "depot.docx")
-    return tmp_path / "depot.docx"
-
-
-class Conversion:
-    """As much of a conversion of docling as an enrichment step is given."""
-
-    def __init__(self, given: DoclingDocument, path: Path) -> None:
-        self.document, self.input = given, self
-        self.file = path
-
-
-def test_a_step_of_a_pipeline_links_all_pictures_together(given, tmp_path):
-    linked = DoclingDocument.model_validate(given.model_dump())
-    add_links(linked, Linker.load().link(document(linked, tmp_path / "depot.pdf")))
-    step = LinkPictures()
-    conversion = Conversion(given, tmp_path / "depot.pdf")
-    items = [step.prepare_element(conversion, item) for item, _ in given.iterate_items()]
-    pictures = [item for item in items if item is not None]
-    assert pictures == given.pictures
-    assert len(pictures) < step.elements_batch_size  # one batch
-    assert list(step(given, pictures)) == pictures
-    assert given == linked
-    assert given.pictures[0].references
-
-
-def test_a_pipeline_of_docling_itself_and_our_chunker(word, monkeypatch):
-    pytest.importorskip("docling", reason="docling is not installed")
-    monkeypatch.chdir(word.parent)
-    word.rename("article.docx")
-    blocks = re.findall(r"^```python\n(.*?)^```$", ADAPTERS, re.MULTILINE | re.DOTALL)
-    done = subprocess.run(
-        [sys.executable, "-c", "".join(block for block in blocks if "LinkPictures" in block or "Chunker" in block)],
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    first, second, chunk = done.stdout.splitlines()
-    assert first.startswith("#/pictures/0 ['")
-    assert second.startswith("#/pictures/1 ['")
-    assert chunk.endswith("['#/pictures/0', '#/pictures/1']")
 
 
 def test_chunks_keep_their_pictures(given):

@@ -1,4 +1,4 @@
-"""docling: links a ``DoclingDocument``, and writes the links into it; ``LinkPictures`` does so in its pipelines.
+"""docling: links a ``DoclingDocument``, and writes the links into it.
 
 It needs ``iconotext[docling]``, not docling itself.
 """
@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import io
 import os
-import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ from iconotext.errors import DocumentError, ImageError
 from iconotext.extras import require
 from iconotext.images import decode
 from iconotext.linked import LinkedDocument
-from iconotext.linker import Linker
 from iconotext.read import ReadSettings
 from iconotext.read.address import Addresses
 from iconotext.read.assemble import assemble
@@ -260,42 +258,6 @@ def add_links(source: DoclingDocument, linked: LinkedDocument) -> None:
                 item = caption.resolve(source)
                 if type(item) is TextItem:  # list items and headings have their own labels
                     item.label = DocItemLabel.CAPTION
-
-
-class LinkPictures:
-    """A step of a pipeline of docling that links the pictures of each document, as ``add_links`` writes links.
-
-    Append it to the ``enrichment_pipe`` of a pipeline. docling hands its items over in batches; a batch of this step
-    has all pictures of a document, since they are linked together.
-
-    Attributes:
-        progress_step: The name under which docling reports steps that it does not know.
-    """
-
-    elements_batch_size = sys.maxsize
-    progress_step = "other"
-
-    def __init__(self, linker: Linker | None = None, settings: ReadSettings | None = None) -> None:
-        self._linker, self._settings = linker or Linker.load(), settings
-        self._path = Path("document")
-
-    def is_processable(self, doc: DoclingDocument, element: NodeItem) -> bool:
-        """Return whether an item is a picture."""
-        return isinstance(element, PictureItem)
-
-    def prepare_element(self, conv_res: Any, element: NodeItem) -> NodeItem | None:
-        """Return the item if it is a picture; the paths of pictures are relative to the file that docling reads."""
-        self._path = Path(conv_res.input.file)
-        return element if self.is_processable(conv_res.document, element) else None
-
-    def __call__(self, doc: DoclingDocument, element_batch: Iterable[NodeItem]) -> Iterable[NodeItem]:
-        """Link the pictures of a document.
-
-        Raises:
-            DocumentError: The document cannot be linked.
-        """
-        add_links(doc, self._linker.link(document(doc, self._path, self._settings)))
-        return element_batch
 
 
 def _write(picture: PictureItem, links: list[dict[str, Any]]) -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -21,7 +20,6 @@ from iconotext.errors import ImageError
 from iconotext.images import decode
 from iconotext.system.processes import Watch, in_order, unwatched
 from iconotext.system.spool import Spool
-from iconotext.system.strict_json import dump_json, parse_json
 
 if TYPE_CHECKING:
     from iconotext.corpus.stats import PublishedSizes
@@ -30,8 +28,6 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 Values = dict[str, Any]  # a document as the columns of a corpus file, see ``corpus.row``; unknown columns are left out
-
-IMAGE_CHECKS = "images.jsonl"  # file in the folder of a build with the results of image checks
 
 CHUNK = 64  # number of items that go to a worker together
 
@@ -102,15 +98,9 @@ class Build:
     def checked(
         self, files: Iterable[Path | None], look: Callable[[str | None], Result], *, total: int = 0, label: str
     ) -> Iterator[Result]:
-        """Yield the result of ``look`` for each image file, on all cores: JSON values, stored until the end."""
-        with (self.work / IMAGE_CHECKS).open("a+b") as results:
-            stored = stored_checks(results)
-            items = (check_of(file, stored) for file in files)
-            for check in self.mapped(items, partial(look_at, look), total=total, label=label):
-                if check.key is not None and not check.stored:
-                    results.write(f"{dump_json([check.key, check.result])}\n".encode())
-                    results.flush()
-                yield check.result
+        """Yield the result of ``look`` for each image file, on all cores."""
+        paths = (None if file is None else str(file) for file in files)
+        yield from self.mapped(paths, look, total=total, label=label)
 
     def fetched(self, addresses: Iterable[str], folder: Path, interval: float) -> dict[str, str]:
         """Fetch the images that are not in a folder yet into it; returns the problems by address."""
@@ -154,50 +144,6 @@ def _all(work: Callable[[Item], Result], items: list[Item]) -> list[Result]:
 
 
 MISSING = "not found"
-
-
-class Check(NamedTuple):
-    """An image file for a worker, and the result; ``stored`` says that it is of an earlier run.
-
-    ``key`` is None if the result is not to be stored.
-    """
-
-    path: str | None
-    key: int | None
-    stored: bool = False
-    result: Any = None
-
-
-def stored_checks(file: IO[bytes]) -> dict[int, Any]:
-    """Return the results by key in a file that is open for reading and appending: a line ``[key, result]`` for each."""
-    file.seek(0)
-    results: dict[int, Any] = {}
-    for line in file:
-        with suppress(ValueError):  # a line that a kill cut off
-            key, result = parse_json(line.decode())
-            results[key] = result
-    file.write(b"\n")  # ends a line that a kill cut off
-    return results
-
-
-def check_of(file: Path | None, stored: Mapping[int, Any]) -> Check:
-    """Return an image file, with its stored result."""
-    if file is None:
-        return Check(None, None)
-    path = str(file)
-    try:
-        status = file.stat()
-    except OSError:
-        return Check(path, None)
-    # With size and time, so that a file that has changed since is decoded again.
-    identity = f"{file.absolute()} {status.st_size} {status.st_mtime_ns}".encode("utf-8", "surrogateescape")
-    key = int.from_bytes(hashlib.blake2b(identity, digest_size=8).digest())
-    return Check(path, key, key in stored, stored.get(key))
-
-
-def look_at(look: Callable[[str | None], Any], check: Check) -> Check:
-    """Compute the result of a check, unless it is stored; runs in a worker."""
-    return check if check.stored else check._replace(result=look(check.path))
 
 
 def image_problem(path: str | None) -> str | None:

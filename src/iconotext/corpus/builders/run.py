@@ -3,7 +3,7 @@
 A builder is a module with two names: ``Settings``, a class of ``BuilderSettings``, and ``documents(build, settings)``,
 a generator of documents. All builders run here: on all cores, in the order of the sources, so that the result is the
 same for any number of workers. Corpus, report and table of dropped items appear when all of them are complete. A build
-that was stopped begins again, but images that were fetched or decoded are not fetched or decoded again.
+that was stopped begins again, but images that were fetched are not fetched again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
-from iconotext.corpus.builders.build import IMAGE_CHECKS, Build, BuilderSettings, Values
+from iconotext.corpus.builders.build import Build, BuilderSettings, Values
 from iconotext.corpus.builders.report import BuildReport, dropped_path, report_path
 from iconotext.corpus.row import Row, parse_row
 from iconotext.corpus.stats import Counting
@@ -139,39 +139,32 @@ LOCK = "lock"  # an empty file in the folder, which is locked for a process unti
 def work_folder(output: Path) -> Iterator[Path]:
     """Lock the folder of a build, for one process at a time.
 
-    It is removed at the end. If the block is stopped, by a kill or a full disk, the results of image checks stay for
-    the next try; after an error of the sources or settings, which would come again, nothing stays.
+    It is removed at the end. What a killed process left is removed at the beginning.
     Raises ``OutputError`` if another process holds it, something else is in its place, or it cannot be written to.
     """
     folder = output.with_suffix(".building")
     lock = folder / LOCK
     if folder.exists() and not lock.is_file() and (not folder.is_dir() or any(folder.iterdir())):
         raise OutputError(f"{folder}: is in the way: a build keeps its files there; move it")
-    keep = False
     try:
         with locked(lock, "another process is making this corpus; wait for it, or end it"):
             try:
-                _clear(folder, {LOCK, IMAGE_CHECKS})
+                _clear(folder)
                 yield folder
-            except (CorpusError, DocumentError, SettingError):
-                raise
-            except BaseException:
-                keep = True
-                raise
             finally:
                 with suppress(OSError):
-                    _clear(folder, {LOCK, IMAGE_CHECKS} if keep else {LOCK})
+                    _clear(folder)
                 with suppress(OSError):
-                    if not keep or not (folder / IMAGE_CHECKS).exists():
-                        shutil.rmtree(folder)
+                    shutil.rmtree(folder)
     finally:
         with suppress(OSError):  # Windows removes no folder with an open file in it
             folder.rmdir()
 
 
-def _clear(folder: Path, staying: set[str]) -> None:
+def _clear(folder: Path) -> None:
+    """Remove all but the lock."""
     for path in folder.iterdir():
-        if path.name in staying:
+        if path.name == LOCK:
             continue
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)

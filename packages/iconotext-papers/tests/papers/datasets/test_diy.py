@@ -17,7 +17,7 @@ from iconotext.corpus.builders.report import dropped_path
 from iconotext.errors import CorpusError, ImageError
 from iconotext_papers.datasets import diy
 from iconotext_papers.datasets.diy import image_hash
-from papers.support.builds import rows_of_build, same_for_workers, stopped_without
+from papers.support.builds import rows_of_build, same_for_workers
 
 LONG = "Here is the old door of oak."
 SETTINGS = {"validation": 0, "test": 0}
@@ -273,14 +273,6 @@ def test_two_workers_write_the_same_files(tree, tmp_path):
         tree.album(f"Alb{number:02d}", [LONG, LONG, ""], moving={2} if number % 3 else ())
     tree.write()
     same_for_workers(partial(build, tree), tmp_path)
-
-
-def test_pictures_that_come_after_a_stop_are_used(tree, tmp_path):
-    tree.album("Alpha", [LONG, LONG, ""])
-    tree.write()
-    last = next(tree.folder.rglob("Alpha02.jpg"))
-    stopped_without(last, partial(build, tree), tmp_path / "away.jpg")
-    assert len(build(tree)[0][0]["images"]) == 3
 
 
 class Imgur:

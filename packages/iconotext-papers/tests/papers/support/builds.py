@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from iconotext import Document, read_corpus
 from iconotext.corpus.builders.report import BuildReport, dropped_path, report_path
 from iconotext.corpus.builders.run import build_corpus
@@ -44,17 +42,3 @@ def same_for_workers(build: Callable[..., object], folder: Path) -> None:
         build(output, workers=workers, validation=0.1, test=0.1)
         files.append([path.read_bytes() for path in (output, report_path(output), dropped_path(output))])
     assert files[0] == files[1]
-
-
-def stopped_without(file: Path, build: Callable[..., object], place: Path) -> None:
-    """Build while a picture is elsewhere, stop once the pictures are checked, and put the picture back."""
-
-    def stopping(items: Iterator[Any], *, total: int, label: str) -> Iterator[Any]:
-        yield from items
-        if label == "Looking at pictures":
-            raise KeyboardInterrupt
-
-    file.rename(place)
-    with pytest.raises(KeyboardInterrupt):
-        build(watcher=stopping)
-    place.rename(file)
