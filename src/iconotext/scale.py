@@ -64,16 +64,13 @@ LOOKS, LOOKS_REMOTE = 0.5, 5.0
 
 
 class ScaleSettings(BaseModel):
-    """How the work is divided and where it is done. Only ``to`` and ``unlinked`` change the result."""
+    """How the work is divided and where it is done. Only ``to`` changes the result."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     to: Literal["parquet", "jsonl"] = "parquet"
     """What results are written as. ``parquet`` has a row for each link; ``jsonl`` has a line for each document, with
     all that is known of it."""
-
-    unlinked: Literal["keep", "drop"] = "keep"
-    """Keep or drop documents without a link. A link must be sure enough (see --min-confidence)."""
 
     executor: Literal["local", "slurm"] = "local"
     """Where the tasks run. ``local`` are processes of this machine, and ``slurm`` are jobs of Slurm."""
@@ -176,11 +173,10 @@ def _pipeline(
 ) -> list[Any]:
     from iconotext.adapters.datatrove import JsonlLinks, LinkPictures, ParquetLinks
 
-    name = f"${{rank}}.{work.to}"
+    name, links = f"${{rank}}.{work.to}", LinkPictures(model, linking)
     writer = ParquetLinks if work.to == "parquet" else JsonlLinks
     if not folder.is_local():  # an object appears when it is whole
-        return [reader, LinkPictures(model, linking, unlinked=work.unlinked), writer(folder, name)]
-    links = LinkPictures(model, linking, unlinked=work.unlinked)
+        return [reader, links, writer(folder, name)]
     return [reader, links, writer(folder, f"{UNFINISHED}/{name}"), _Rename(folder, work.to)]
 
 
@@ -213,7 +209,7 @@ def _setup(linker: Linker, settings: ShardSettings, work: ScaleSettings) -> dict
         "relations": content_name(linking.relations),
         "linking": linking.model_dump(mode="json", exclude={"cache", "explain"}),
         "shards": settings.model_dump(mode="json"),
-        "results": work.model_dump(mode="json", include={"to", "unlinked"}),
+        "results": work.model_dump(mode="json", include={"to"}),
     }
 
 

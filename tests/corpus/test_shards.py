@@ -56,15 +56,6 @@ def test_everything_is_counted_by_what_became_of_it(run, tmp_path):
     assert [each["id"] for each in results(tmp_path / "out")] == ["d0", "d1", "d2"]
 
 
-def test_documents_without_a_link_are_kept_or_dropped(run, tmp_path):
-    (tmp_path / "a.png").write_bytes(png(0))
-    shard = write_jsonl(tmp_path / "in/a.jsonl", [row(0, ["../a.png"]), row(1, [])])
-    assert run(shard, allow_outside=True)["documents"] == {"read": 2, "written": 2}
-    told = run(shard, allow_outside=True, unlinked="drop")
-    assert told["documents"] == {"read": 2, "without a link": 1, "written": 1}
-    assert [each["id"] for each in results(tmp_path / "out")] == ["d0"]
-
-
 @pytest.mark.parametrize("name", ["../a.png", "/etc/hostname", "x/../../a.png", "..\\a.png", "C:\\a.png"])
 def test_names_that_lead_out_are_refused(run, tmp_path, name):
     (tmp_path / "a.png").write_bytes(png(0))

@@ -87,27 +87,6 @@ def test_what_is_wrong_is_refused(server, opened):
     assert server.ask("GET", f"{home}/corpus").status == 409
 
 
-def test_an_answer_that_nobody_knew_of_is_not_replaced(server, opened):
-    home, document = opened
-
-    def answered(*sentences, replaces):
-        return server.ask("POST", f"{home}/verdicts", verdict(document, 0, *sentences) | {"replaces": replaces})
-
-    assert answered(1, replaces="nothing").status == 201
-    refused = answered(4, replaces="nothing")
-    assert (refused.status, refused.json["detail"]) == (409, "Ada has answered picture 1 in another window: sentence 2")
-    assert answered(1, replaces="nothing").status == 201  # the same answer
-    assert answered(replaces=[1]).status == 201
-    assert answered(4, replaces=[1]).json["detail"].endswith("in another window: none of its sentences")
-    assert answered(3, 4, replaces=[]).status == 201
-    assert answered(1, replaces=[4, 3]).status == 201
-    while server.ask("POST", f"{home}/undo", {"reviewer": "Ada"}).json["document"] is not None:
-        pass
-    assert answered(4, replaces=[1]).json["detail"].startswith("Ada has taken back the answer to picture 1")
-    pictures = server.ask("GET", f"{home}/review").json["pictures"]
-    assert [picture["verdicts"] for picture in pictures] == [{}, {}]
-
-
 def test_reviewers_agree_or_not(server, opened):
     home, document = opened
     for reviewer, second in (("Ada", 3), ("Bob", 4)):

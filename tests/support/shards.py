@@ -71,12 +71,12 @@ def link(shards: Path | str, output: Path | str, *, images: Path | None = None, 
     return link_shards([str(shards)], str(output), linking=LINKING, settings=settings, work=chosen)
 
 
-def link_here(shards: Path, output: Path, unlinked: Any = "keep", **settings: Any) -> dict[str, Any]:
+def link_here(shards: Path, output: Path, **settings: Any) -> dict[str, Any]:
     """Link shards as one task of a run does; what it counted."""
     from iconotext.adapters.datatrove import JsonlLinks, LinkPictures, ReadShards
 
     read = ReadShards([str(shards)], ShardSettings(**settings))
-    links = LinkPictures(settings=LINKING, unlinked=unlinked)
+    links = LinkPictures(settings=LINKING)
     deque(JsonlLinks(str(output)).run(links.run(read.run())), maxlen=0)
     return sums_of([[step.stats.to_dict() for step in (read, links)]])
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import groupby
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any
 
 from datatrove.data import Document as Passed
 from datatrove.data import Media, MediaType
@@ -101,7 +101,6 @@ class LinkPictures(PipelineStep):  # type: ignore[misc]  # datatrove has no type
         model: As for ``Linker.load``; it is loaded once in each process.
         settings: How documents are linked.
         pictures: Folder of the pictures of documents that another step has read, as for ``link_rows``.
-        unlinked: Whether to ``drop`` documents without a link that is sure enough.
     """
 
     name, type = "links", "🔗 - ICONOTEXT"
@@ -112,11 +111,10 @@ class LinkPictures(PipelineStep):  # type: ignore[misc]  # datatrove has no type
         settings: LinkSettings | None = None,
         *,
         pictures: str | None = None,
-        unlinked: Literal["keep", "drop"] = "keep",
     ) -> None:
         super().__init__()
         self.model, self.settings = model, settings or LinkSettings(relations="none")
-        self.pictures, self.unlinked = pictures, unlinked
+        self.pictures = pictures
 
     def run(self, data: Iterable[Passed] | None = None, rank: int = 0, world_size: int = 1) -> Iterator[Passed]:
         """Yield the documents with their links."""
@@ -154,9 +152,6 @@ class LinkPictures(PipelineStep):  # type: ignore[misc]  # datatrove has no type
                 continue
             for image in linked.document.images:
                 counts.picture(passed.id, image, image.problem)
-            if self.unlinked == "drop" and not linked.links:
-                counts.documents["without a link"] += 1
-                continue
             counts.documents["written"] += 1
             self.stat_update("links: ", value=len(linked.links), unit="document")
             if isinstance(passed, CorpusDocument):

@@ -134,7 +134,7 @@ SHOWN = {
     "library add": "model evidence relations language root include exclude fetch min-side download json",
     "corpus build folder": "source output links validation test language root include exclude fetch force",
     "corpus build captions": "source output pairs versions format images validation test seed download force",
-    "scale link": "output to unlinked sample images executor tasks workers model min-confidence",
+    "scale link": "output to sample images executor tasks workers model min-confidence",
 }
 """The options of commands with many that stand at the top of their help; the others stand under ``MORE``."""
 

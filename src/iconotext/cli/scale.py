@@ -49,7 +49,7 @@ def link(
     **Examples**
 
     - `iconotext scale link shards/ --output linked/`
-    - `iconotext scale link mmc4/ -o linked/ --min-confidence 0.5 --unlinked drop`
+    - `iconotext scale link mmc4/ -o linked/ --min-confidence 0.5`
     - `iconotext scale link s3://bucket/in -o s3://bucket/out --sample 0.01`
     - `iconotext scale link obelics/ -o linked/ --executor slurm --tasks 200`
     """

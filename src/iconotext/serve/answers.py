@@ -87,11 +87,6 @@ class VerdictIn(Described):
         max_length=100, description="The sentences that it belongs to; none where it belongs to none."
     )
     reviewer: Name
-    replaces: list[Annotated[int, Field(ge=0, le=LARGEST)]] | Literal["nothing"] | None = Field(
-        None,
-        description="The answer that this reviewer gave before, as far as you know; another one is not replaced. "
-        "Null replaces any.",
-    )
     digest: str | None = Field(
         None, max_length=64, description="Of the version in the review; a verdict on another one is refused."
     )

@@ -34,7 +34,7 @@ from iconotext.serve.pool import BusyError
 from iconotext.serve.results import LINKED, REVIEW, picture_digest, picture_file
 from iconotext.serve.root import below
 from iconotext.serve.sources import without_place
-from iconotext.serve.store import AnsweredError, Collection, Entry, new_id
+from iconotext.serve.store import Collection, Entry, new_id
 from iconotext.serve.uploads import received
 
 IMMUTABLE = "private, max-age=31536000, immutable"
@@ -118,10 +118,7 @@ def say(jobs: TheJobs, collection: TheCollection, body: VerdictIn) -> SavedOut:
         raise HTTPException(409, "its document has changed since it was shown: look at it as it is now")
     if any(sentence >= entry.sentences for sentence in body.sentences):
         raise HTTPException(404, "there is no such sentence in the document")
-    try:
-        saved = jobs.store.add_verdict(entry, body.picture, body.reviewer, sorted(set(body.sentences)), body.replaces)
-    except AnsweredError as error:
-        raise HTTPException(409, str(error)) from None
+    saved = jobs.store.add_verdict(entry, body.picture, body.reviewer, sorted(set(body.sentences)))
     jobs.wake()
     jobs.events.send("collection", id=collection.id)
     return SavedOut(verdict=saved)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from iconotext.errors import IconotextError, SettingError
+from iconotext.errors import SettingError
 from iconotext.plain_text import readable, shortened
 from iconotext.serve.sources import File, files_now
 from iconotext.system.files import reporting_full_disk
@@ -177,10 +177,6 @@ create index if not exists verdicts_of on verdicts (document, picture, reviewer)
 """
 
 LINK_AGAIN = "update documents set round = (select round from collections where id = collection) - 1 where id = ?"
-
-
-class AnsweredError(IconotextError):
-    """The reviewer has given another answer in the meantime."""
 
 
 class Store:
@@ -484,24 +480,9 @@ class Store:
         picture: int,
         reviewer: str,
         sentences: Sequence[int],
-        replaces: Sequence[int] | Literal["nothing"] | None = None,
     ) -> int:
-        """Store a verdict; ``AnsweredError`` if it would replace another one than the client knows.
-
-        Args:
-            replaces: The reviewer's present verdict as far as the client knows; None to replace any.
-        """
+        """Store a verdict, which replaces an earlier one of the same reviewer; returns its number."""
         with self.change() as sql:
-            if replaces is not None:
-                query = (
-                    "select sentences from verdicts where document = ? and picture = ? and reviewer = ? "
-                    "and digest = ? and undone = 0 order by id desc limit 1"
-                )
-                row = sql.execute(query, (entry.id, picture, reviewer, entry.digest or "")).fetchone()
-                present: list[int] | None = None if row is None else json.loads(row["sentences"])
-                # The same answer again is no conflict.
-                if present not in (list(sentences), None if replaces == "nothing" else sorted(replaces)):
-                    raise AnsweredError(_answered(reviewer, picture, present))
             added = sql.execute(
                 "insert into verdicts (document, picture, reviewer, sentences, digest, made) values (?, ?, ?, ?, ?, ?)",
                 (entry.id, picture, reviewer, json.dumps(list(sentences)), entry.digest or "", time.time()),
@@ -552,15 +533,6 @@ class Store:
             "join documents on documents.id = document where collection = ? and ? in (document, -1)"
         )
         return int(self.rows(query, collection, -1 if entry is None else entry)[0]["last"])
-
-
-def _answered(reviewer: str, picture: int, present: list[int] | None) -> str:
-    """The message for a verdict that replaces another one than the client knew."""
-    if present is None:
-        return f"{reviewer} has taken back the answer to picture {picture + 1} in another window"
-    numbers = ", ".join(str(sentence + 1) for sentence in present)
-    answer = f"sentence {numbers}" if present else "none of its sentences"
-    return f"{reviewer} has answered picture {picture + 1} in another window: {answer}"
 
 
 def new_id() -> str:

@@ -13,7 +13,6 @@ let picked = new Set(); // the numbers of those that are put together, where it 
 let busy = false;
 let missed = false; // whether something changed while it was busy
 const told = new Map(); // the answers of this reviewer that this window has shown: another one was given elsewhere
-let answered = "nothing"; // what this reviewer had answered when the picture was shown: no other answer is replaced
 let shown = null; // of the document as it is shown: what is said is meant for that one
 let version = 0; // grows with what is said here: an answer that was under way meanwhile knows too little
 const later = new Set();
@@ -141,7 +140,6 @@ const takePicked = () => decide([...picked].sort((a, b) => a - b));
 const show = async () => {
   const document_ = await known(current.document);
   shown = document_.digest;
-  answered = current.verdicts[reviewer] ?? "nothing";
   const picture = document_.pictures[current.picture];
   const digits = new Map(picture.candidates.map(([sentence], n) => [sentence, n + 1]));
   const said = picture.caption ?? picture.alt;
@@ -206,7 +204,7 @@ const decide = async (sentences) => {
   version += 1;
   try {
     await ask("POST", `${home}/verdicts`, {
-      document: one.document, picture: one.picture, sentences, reviewer, digest: shown, replaces: answered,
+      document: one.document, picture: one.picture, sentences, reviewer, digest: shown,
     });
   } catch (error) {
     documents.delete(one.document); // its file may have changed: it is shown as it is now
