@@ -159,15 +159,18 @@ def _files() -> Iterator[tuple[Path, dict[str, Any], bool]]:
     """Yield path and contents of each file, in ascending precedence, and whether it is the project's."""
     for path, is_project in ((user_file(), False), (Path("iconotext.toml"), True)):
         if path.is_file():
-            yield path, _parsed(path), is_project
+            yield path, _parsed(path, _text(path)), is_project
 
 
-def _parsed(path: Path) -> dict[str, Any]:
+def _text(path: Path) -> str:
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
-            text = file.read(MAX_CHARACTERS + 1)
+            return file.read(MAX_CHARACTERS + 1)
     except OSError as error:
         raise SettingError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _parsed(path: Path, text: str) -> dict[str, Any]:
     if len(text) > MAX_CHARACTERS:
         raise SettingError(f"{path}: more than {MAX_CHARACTERS:,} characters, which no settings need")
     try:
