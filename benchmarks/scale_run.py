@@ -1,4 +1,4 @@
-"""Link shards undisturbed, with another number of workers, and killed three times; compare the results.
+"""Link shards undisturbed, with another number of workers, on Ray, and killed three times; compare the results.
 
     python benchmarks/scale_run.py /tmp/run --documents 8000 --shard 200
 
@@ -47,6 +47,7 @@ def main() -> None:
         ("two workers, cold", ["--workers", "2"]),
         ("two workers", ["--workers", "2"]),
         ("one worker", ["--workers", "1"]),
+        ("Ray", ["--workers", "2", "--executor", "ray"]),
     ):
         shutil.rmtree(given.folder / "out", ignore_errors=True)
         begun = time.monotonic()

@@ -31,7 +31,7 @@ DISTRIBUTIONS = {
     "python_multipart": "python-multipart",
     "sentence_transformers": "sentence-transformers",
 }
-OWN_PROGRAMS = {"docling", "haystack", "langchain", "llama-index", "mcp", "timm"}
+OWN_PROGRAMS = {"docling", "haystack", "langchain", "llama-index", "mcp", "ray", "timm"}
 """Extras that are no part of ``all``."""
 
 DIVIDED_TEXT = "# A heading\n\nA sentence about a dog.\n\n![A dog](docs/a.png)\n\nAnother sentence.\n"

@@ -126,6 +126,7 @@ RUNS: dict[str, list[str | list[str]]] = {
         "-m iconotext evaluate default gold.jsonl --results scores.parquet",
         "-m iconotext link demo/article.md --to parquet --output links.parquet",
     ],
+    "ray": ["-m iconotext scale link corpus.jsonl --output linked --executor ray --workers 1"],
     "scale": ["-m iconotext scale link corpus.jsonl --output linked --workers 2"],
     "timm": [["-c", DENSENET]],
     "train": [

@@ -90,7 +90,8 @@ def test_shards_that_come_or_go_change_the_tasks_that_read_them(tmp_path):
 
 @pytest.mark.slow
 def test_the_results_are_those_of_the_command_link(tmp_path):
-    """The lines and the table of single documents, whatever the number of workers."""
+    """The lines and the table of single documents, whatever the number of workers; the same on Ray."""
+    pytest.importorskip("ray", reason="ray is not installed")
     import pyarrow.parquet as pq
 
     from iconotext.adapters.datatrove import ReadShards
@@ -99,11 +100,21 @@ def test_the_results_are_those_of_the_command_link(tmp_path):
 
     shards = make(tmp_path / "in", shards=4)
     made: list[dict[str, bytes]] = []
-    for number, workers in enumerate((1, 3)):
+    for number, (executor, workers) in enumerate((("local", 1), ("local", 3), ("ray", 2))):
         output = tmp_path / f"out{number}"
-        assert link(shards, output, workers=workers, to="parquet")["made"] == 4
+        if executor == "local":
+            assert link(shards, output, workers=workers, to="parquet")["made"] == 4
+        else:
+            assert (
+                start(
+                    tmp_path,
+                    output=output.name,
+                    more=["--executor", executor, "--to", "parquet", "--relations", "none"],
+                ).wait(900)
+                == 0
+            )
         made.append(contents(output))
-    assert made[0] == made[1]
+    assert made[0] == made[1] == made[2]
     link(shards, tmp_path / "lines")
     linker = Linker.load("default", LINKING)
     for number, shard in enumerate(find_shards([str(shards)])):
@@ -174,7 +185,9 @@ def test_what_is_refused_before_any_work(tmp_path, monkeypatch):
     assert not output.exists()
     with pytest.raises(SettingError, match="explain"):
         link_shards([str(shards)], str(output), linking=LinkSettings(explain=True))
-    with pytest.raises(SettingError, match="memory is for the executor slurm, not for local"):
+    with pytest.raises(SettingError, match="address is for the executor ray, not for local"):
+        link(shards, output, address="10.0.0.1:6379")
+    with pytest.raises(SettingError, match="memory is for the executor slurm or ray, not for local"):
         link(shards, output, memory=2)
     monkeypatch.setenv("PATH", "")
     with pytest.raises(SettingError, match="there is no sbatch here"):
@@ -310,9 +323,11 @@ def maps(process: int) -> list[str]:
 @pytest.mark.kill
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for processes in /proc")
-def test_ctrl_c_ends_all_with_one_line_and_the_next_run_goes_on(tmp_path):
+@pytest.mark.parametrize("executor", ["local", "ray"])
+def test_ctrl_c_ends_all_with_one_line_and_the_next_run_goes_on(tmp_path, executor):
+    pytest.importorskip("ray", reason="ray is not installed")
     make(tmp_path / "in", shards=6, documents=200)
-    process = start(tmp_path, start_new_session=True)
+    process = start(tmp_path, more=["--executor", executor], start_new_session=True)
     while process.poll() is None and not list((tmp_path / "out/_logs/completions").glob("*")):
         time.sleep(0.02)
     began = descendants(process.pid)
@@ -325,7 +340,7 @@ def test_ctrl_c_ends_all_with_one_line_and_the_next_run_goes_on(tmp_path):
     assert [line for line in lines if not line.startswith("iconotext: Linking shards: ")] == [
         "iconotext: stopped; whatever was written is complete, and the same command goes on from there"
     ]
-    assert start(tmp_path).wait(900) == 0
+    assert start(tmp_path).wait(900) == 0  # any executor goes on where another was
     said = json.loads((tmp_path / "said.json").read_text())
     assert said["documents"]["written"] == 1200
     assert 0 < said["made"] < 6
@@ -333,10 +348,12 @@ def test_ctrl_c_ends_all_with_one_line_and_the_next_run_goes_on(tmp_path):
 
 
 def alive(process: int) -> bool:
+    """Whether a process is there, and none of Ray's agents, which try for a minute to tell a cluster that is gone."""
     try:
-        return bool(Path(f"/proc/{process}/cmdline").read_bytes())
+        name = Path(f"/proc/{process}/cmdline").read_bytes()
     except OSError:
         return False
+    return bool(name) and not name.startswith((b"ray::DashboardAgent", b"ray::RuntimeEnvAgent"))
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ EXTRAS = {
     "models": ("torch", "transformers", "sentence_transformers"),
     "ocr": ("rapidocr",),
     "pandas": ("pandas",),
+    "ray": ("ray",),
     "scale": ("datatrove", "orjson"),
     "timm": ("timm", "torchvision"),
     "word2vec": ("gensim",),

@@ -1,4 +1,4 @@
-"""Links the documents of many shards: a pipeline of datatrove, on this machine or on Slurm.
+"""Links the documents of many shards: a pipeline of datatrove, on this machine, on Slurm or on Ray.
 
 datatrove divides the shards into tasks, skips those that are done, and keeps a log and statistics of each;
 ``adapters.datatrove`` has the steps. ``_run.json`` in the folder of results has the settings that all tasks share, and
@@ -8,6 +8,7 @@ the shards of each.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shutil
 import signal
@@ -17,7 +18,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
+from importlib import import_module
 from pathlib import Path
+from secrets import token_hex
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -49,8 +53,8 @@ LOGS = "_logs"
 UNFINISHED = "_unfinished"
 """In the folder of results: the folder of results that are being written; each is renamed when it is whole."""
 
-OF_SLURM = ("partition", "time", "memory")
-"""Settings that only Slurm has."""
+OF_EXECUTORS = {"address": ("ray",), "partition": ("slurm",), "time": ("slurm",), "memory": ("slurm", "ray")}
+"""Settings that only some executors have."""
 
 LOCK = ".iconotext.lock"
 
@@ -72,17 +76,30 @@ class ScaleSettings(BaseModel):
     """What results are written as. ``parquet`` has a row for each link; ``jsonl`` has a line for each document, with
     all that is known of it."""
 
+<<<<<<< HEAD
     executor: Literal["local", "slurm"] = "local"
     """Where the tasks run. ``local`` are processes of this machine, and ``slurm`` are jobs of Slurm."""
+=======
+    unlinked: Literal["keep", "drop"] = "keep"
+    """Keep or drop documents without a link. A link must be sure enough (see --min-confidence)."""
+
+    executor: Literal["local", "slurm", "ray"] = "local"
+    """Where the tasks run. ``local`` are processes of this machine, ``slurm`` are jobs of Slurm, and ``ray`` is a
+    cluster of Ray."""
+>>>>>>> parent of a5f0541f (Ray is no executor of scale link any more: datatrove's own takes the steps, and Ray Data link_rows)
 
     tasks: int | None = Field(None, ge=1)
     """Tasks that share the shards (default: one a shard). Each writes one file, and is what a kill loses."""
 
     workers: int | None = Field(None, ge=1)
-    """Tasks at a time (default: one a core). On Slurm the default is as many as there is room for."""
+    """Tasks at a time (default: one a core). On Slurm and Ray the default is as many as there is room for."""
 
     memory: float = Field(4.0, gt=0)
-    """Gigabytes that Slurm keeps for a task."""
+    """Gigabytes that Slurm or Ray keeps for a task."""
+
+    address: str | None = None
+    """Address of a cluster of Ray. By default that of RAY_ADDRESS, else a cluster is started on this machine for the
+    time of the run, which only this run can use."""
 
     partition: str = "cpu"
     """Partition of Slurm."""
@@ -126,11 +143,12 @@ def link_shards(
     """
     linking, settings, work = linking or LinkSettings(), settings or ShardSettings(), work or ScaleSettings()
     require("scale", purpose="scale link")
+    require("ray", purpose="executor ray") if work.executor == "ray" else None
     if linking.explain:
         raise SettingError("explain is not for shards: link such documents by themselves")
-    for name in OF_SLURM:
-        if name in work.model_fields_set and work.executor != "slurm":
-            raise SettingError(f"{name} is for the executor slurm, not for {work.executor}")
+    for name, executors in OF_EXECUTORS.items():
+        if name in work.model_fields_set and work.executor not in executors:
+            raise SettingError(f"{name} is for the executor {' or '.join(executors)}, not for {work.executor}")
     if work.executor == "slurm" and shutil.which("sbatch") is None:
         raise SettingError("executor slurm: there is no sbatch here; give the command where jobs are handed in")
     if settings.images is not None and not settings.images.is_dir():
@@ -283,9 +301,9 @@ def _differences(before: Any, now: Any, place: str = "") -> Iterator[str]:
 
 
 def _executor(pipeline: list[Any], folder: DataFolder, tasks: int, work: ScaleSettings) -> PipelineExecutor:
-    from datatrove.executor import LocalPipelineExecutor, SlurmPipelineExecutor
+    from datatrove.executor import LocalPipelineExecutor, RayPipelineExecutor, SlurmPipelineExecutor
 
-    logs = folder.resolve_paths(LOGS)
+    logs, workers = folder.resolve_paths(LOGS), work.workers or -1
     with _unsaid():  # a warning of each local folder
         if work.executor == "slurm":
             return SlurmPipelineExecutor(
@@ -294,12 +312,14 @@ def _executor(pipeline: list[Any], folder: DataFolder, tasks: int, work: ScaleSe
                 work.time,
                 work.partition,
                 mem_per_cpu_gb=max(1, round(work.memory)),
-                workers=work.workers or -1,
+                workers=workers,
                 job_name="iconotext",
                 logging_dir=logs,
                 env_command=f'export PATH="{Path(sys.executable).parent}:$PATH"',
                 qos=None,
             )
+        if work.executor == "ray":
+            return RayPipelineExecutor(pipeline, tasks, workers=workers, logging_dir=logs, mem_per_cpu_gb=work.memory)
     return LocalPipelineExecutor(pipeline, tasks, work.workers or usable_cores(), logs)
 
 
@@ -307,7 +327,10 @@ def _run(executor: PipelineExecutor, work: ScaleSettings, output: str) -> None:
     """Run the tasks; what the processes log is in files."""
     try:
         with reporting_full_disk(output), _unsaid():
-            if work.executor == "slurm":
+            if work.executor == "ray":
+                with _ray(work):
+                    executor.run()
+            elif work.executor == "slurm":
                 executor.run()
             else:
                 with environment(thread_shares(work.workers or usable_cores())), _quiet_processes():
@@ -415,6 +438,35 @@ def _processes() -> set[int]:
     from multiprocess import active_children
 
     return {child.pid for child in active_children() if child.name.startswith("ForkServerPoolWorker")}
+
+
+@contextmanager
+def _ray(work: ScaleSettings) -> Iterator[None]:
+    """Connect to a cluster of Ray, or start one on this machine that only this run can use."""
+    address = work.address or os.environ.get("RAY_ADDRESS") or "local"
+    variables = {"RAY_USAGE_STATS_ENABLED": "0", **thread_shares(work.workers or usable_cores())}
+    private = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token_hex(32)} if address == "local" else {}
+    with (
+        TemporaryDirectory(prefix="iconotext-", ignore_cleanup_errors=True) as scratch,
+        environment(variables | private),
+    ):
+        import ray
+
+        inner: Any = import_module("ray._raylet")  # Ray reads mode and token only once, maybe without ours
+        inner.Config.initialize("")
+        inner.AuthenticationTokenLoader.instance().reset_cache()
+
+        more: dict[str, Any] = {"include_dashboard": False, "_temp_dir": scratch} if address == "local" else {}
+        try:
+            ray.init(
+                address, runtime_env={"env_vars": variables}, log_to_driver=False, logging_level=logging.ERROR, **more
+            )
+        except Exception as error:  # Ray raises errors of many types
+            raise IconotextError(f"Ray ({address}): {one_line(error)}") from error
+        try:
+            yield
+        finally:
+            ray.shutdown()
 
 
 def sums_of(statistics: Iterable[list[dict[str, Any]]]) -> dict[str, Any]:

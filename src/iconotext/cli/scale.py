@@ -52,6 +52,7 @@ def link(
     - `iconotext scale link mmc4/ -o linked/ --min-confidence 0.5`
     - `iconotext scale link s3://bucket/in -o s3://bucket/out --sample 0.01`
     - `iconotext scale link obelics/ -o linked/ --executor slurm --tasks 200`
+    - `iconotext scale link s3://bucket/in -o s3://bucket/out --executor ray`
     """
     with known_errors(download=download, goes_on=True):
         from iconotext.scale import link_shards
