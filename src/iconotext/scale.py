@@ -76,17 +76,9 @@ class ScaleSettings(BaseModel):
     """What results are written as. ``parquet`` has a row for each link; ``jsonl`` has a line for each document, with
     all that is known of it."""
 
-<<<<<<< HEAD
-    executor: Literal["local", "slurm"] = "local"
-    """Where the tasks run. ``local`` are processes of this machine, and ``slurm`` are jobs of Slurm."""
-=======
-    unlinked: Literal["keep", "drop"] = "keep"
-    """Keep or drop documents without a link. A link must be sure enough (see --min-confidence)."""
-
     executor: Literal["local", "slurm", "ray"] = "local"
     """Where the tasks run. ``local`` are processes of this machine, ``slurm`` are jobs of Slurm, and ``ray`` is a
     cluster of Ray."""
->>>>>>> parent of a5f0541f (Ray is no executor of scale link any more: datatrove's own takes the steps, and Ray Data link_rows)
 
     tasks: int | None = Field(None, ge=1)
     """Tasks that share the shards (default: one a shard). Each writes one file, and is what a kill loses."""
