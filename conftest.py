@@ -21,7 +21,7 @@ from PIL import Image
 from iconotext.system.worker import close_worker
 from iconotext.types import LinkedDocument
 from tests.support.browser import browser_program, launched
-from tests.support.hub_models import write_models
+from tests.support.graph_models import write_models
 from tests.support.linked import HOSTILE, hostile_document, three_pictures
 from tests.support.small_hub import SmallHub, serving
 
@@ -124,7 +124,7 @@ def hostile(request: pytest.FixtureRequest) -> tuple[str, LinkedDocument]:
 
 @pytest.fixture(scope="session")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of vision models and dual encoders of random weights; see ``write_models``."""
+    """A folder of ResNets and dual encoders of random weights; see ``write_models``."""
     folder = tmp_path_factory.mktemp("models")
     write_models(folder)
     return folder

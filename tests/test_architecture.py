@@ -197,7 +197,7 @@ def test_what_a_row_of_a_table_names_is_loaded_in_one_way():
     """``pkgutil.resolve_name``; but names of rooms, and classes of other packages that have no fixed names."""
     loads = re.compile(r"getattr\(import_module\(|= import_module\(self")
     found = {name for name, path in MODULES.items() if loads.search(path.read_text(encoding="utf-8"))}
-    assert found == {"iconotext.system.lazy", "iconotext.features.hub_checks"}
+    assert found == {"iconotext.system.lazy"}
 
 
 def test_what_to_open_is_said_by_one_function():

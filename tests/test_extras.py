@@ -29,9 +29,8 @@ DISTRIBUTIONS = {
     "langchain_core": "langchain-core",
     "llama_index": "llama-index-core",
     "python_multipart": "python-multipart",
-    "sentence_transformers": "sentence-transformers",
 }
-OWN_PROGRAMS = {"docling", "haystack", "langchain", "llama-index", "mcp", "ray", "timm"}
+OWN_PROGRAMS = {"docling", "haystack", "langchain", "llama-index", "mcp", "ray"}
 """Extras that are no part of ``all``."""
 
 DIVIDED_TEXT = "# A heading\n\nA sentence about a dog.\n\n![A dog](docs/a.png)\n\nAnother sentence.\n"
@@ -89,8 +88,6 @@ NEEDY = {
     "library add lib docs --evidence ocr": "library",
     "train default -c corpus.jsonl -o model": "train",
     "train relations -c corpus.jsonl -o model": "train",
-    "link a.md --model clip": "models",
-    "link a.md --text clip": "models",
     "link a.md --model org/clip --download": "hub",
     "models org/clip:fp16 --download": "hub",
     "link a.org --to json": "formats",
@@ -176,8 +173,6 @@ def write_inputs(folder):
     (folder / "a.md").write_text(DIVIDED_TEXT)
     (folder / "a.rst").write_text("A sentence about a dog.\n\n.. image:: docs/a.png\n")
     (folder / "a.org").write_text("A sentence.\n\n[[file:docs/a.png]]\n")
-    (folder / "clip").mkdir()
-    (folder / "clip" / "config.json").write_text('{"model_type": "clip"}')
     for name in ("html", "docx", "epub"):
         (folder / f"a.{name}").write_bytes(seeds(name)[0])
     (folder / "a.pdf").write_bytes(tram_pdf())

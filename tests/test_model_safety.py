@@ -20,23 +20,21 @@ from iconotext.encoders.stored_model import WEIGHTS, load_model
 from iconotext.errors import CorpusError, FeatureError, TrainingError
 from iconotext.features import load_dual_encoder, load_image_backbone, load_regions, load_text_backbone
 from iconotext.features.feature_table import load_feature_table
-from iconotext.features.hub_checks import may_try_every_way
 from iconotext.features.model_folder import shipped_folder
 from iconotext.features.runtime import open_graph
+from iconotext.features.tokenizer_files import may_try_every_way
 from iconotext.train.checkpoint import CHECKPOINT, load_checkpoint
-from tests.support.hub_models import write_tokenizer
+from tests.support.graph_models import write_sentence_graphs
 
 SOURCE = Path(iconotext.__file__).parent
 
-LOCAL = {"local_files_only": True, "trust_remote_code": False}
 WANTED = {
-    "from_pretrained": LOCAL,
-    "SentenceTransformer": LOCAL,
     "torch.load": {"weights_only": True},
     "np.load": {"allow_pickle": False},
 }
 """What calls must say, whatever the default of the library."""
 
+LOADERS_OF_OTHERS = {"from_pretrained", "SentenceTransformer"}
 FORBIDDEN = {
     "eval",
     "exec",
@@ -67,21 +65,15 @@ def test_every_call_that_loads_says_that_it_runs_nothing():
         for name, node in calls(path):
             where = f"{path.relative_to(SOURCE).as_posix()}:{node.lineno}: {name}"
             last = name.rsplit(".", 1)[-1]
-            if name in FORBIDDEN - OURS.get(path.relative_to(SOURCE).as_posix(), set()):
+            if name in FORBIDDEN - OURS.get(path.relative_to(SOURCE).as_posix(), set()) or last in LOADERS_OF_OTHERS:
                 wrong.append(where)
             if (wanted := WANTED.get(name, WANTED.get(last))) is None:
                 continue
             seen.add(name if name in WANTED else last)
             said = {word.arg: getattr(word.value, "value", None) for word in node.keywords}
-            weights = last == "from_pretrained" and not any(
-                kind in name for kind in ("Config", "Processor", "part_class.")
-            )
-            wanted = wanted | ({"use_safetensors": True} if weights else {})
             wrong += [
                 f"{where} without {key}={value}" for key, value in wanted.items() if said.get(key, "") is not value
             ]
-            if last == "SentenceTransformer" and "'use_safetensors': True" not in ast.unparse(node):
-                wrong.append(f"{where} without use_safetensors")
     assert wrong == []
     assert seen == set(WANTED)
 
@@ -155,67 +147,17 @@ def modules(*kinds):
     return settings(f"modules {' '.join(kinds)}", files, code=True)
 
 
-def trust_in_the_config(folder, trap):
-    inner = {"model_type": "superpoint", "auto_map": {"AutoConfig": "evil.Payload"}, "_name_or_path": str(folder)}
-    config = {"model_type": "lightglue", "trust_remote_code": True, "keypoint_detector_config": inner}
-    settings("", {"config.json": config}, code=True)(folder, trap)
-
-
-def pickled_weights(folder, trap):
-    import torch
-
-    (folder / "model.safetensors").unlink(missing_ok=True)
-    torch.save(trap.weights, folder / "pytorch_model.bin")
-
-
-def old_pickled_weights(folder, trap):
-    (folder / "model.safetensors").unlink(missing_ok=True)
-    (folder / "pytorch_model.bin").write_bytes(trap.pickled())
-
-
 def pickled_as_safetensors(folder, trap):
     (folder / "model.safetensors").write_bytes(trap.pickled())
-
-
-def pickled_shards(folder, trap):
-    old_pickled_weights(folder, trap)
-    (folder / "pytorch_model.bin").rename(folder / "part.bin")
-    index = {"metadata": {}, "weight_map": {"weight": "../../part.bin", "bias": "part.bin"}}
-    for name in ("pytorch_model.bin.index.json", "model.safetensors.index.json"):
-        (folder / name).write_text(json.dumps(index))
-
-
-def word_embeddings(folder, trap):
-    modules("sentence_transformers.models.WordEmbeddings")(folder, trap)
-    (folder / "wordembedding_config.json").write_text(json.dumps({"tokenizer_class": "evil.Payload"}))
-    (folder / "whitespacetokenizer_config.json").write_text("{}")
-    (folder / "pytorch_model.bin").write_bytes(trap.pickled())
-
-
-def dense_layer(folder, trap):
-    modules("sentence_transformers.models.Transformer", "sentence_transformers.models.Dense")(folder, trap)
-    named = json.loads((folder / "modules.json").read_text())
-    named[1]["path"] = "1_Dense"
-    (folder / "modules.json").write_text(json.dumps(named))
-    (folder / "1_Dense").mkdir()
-    layer = {"in_features": 16, "out_features": 16, "activation_function": "evil.Payload"}
-    (folder / "1_Dense" / "config.json").write_text(json.dumps(layer))
-    (folder / "1_Dense" / "pytorch_model.bin").write_bytes(trap.pickled())
 
 
 def weights_of_another_shape(folder, trap):
     from safetensors.torch import load_file, save_file
 
+    if not (folder / "model.safetensors").exists():
+        return  # graphs have theirs inside
     weights = {name: tensor.flatten()[:1].clone() for name, tensor in load_file(folder / "model.safetensors").items()}
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-
-
-def modules_that_lead_out(folder, trap):
-    (folder.parent / "outside").mkdir(exist_ok=True)
-    old_pickled_weights(folder.parent / "outside", trap)
-    modules("sentence_transformers.models.Dense")(folder, trap)
-    named = [{"idx": 0, "name": "0", "path": "../outside", "type": "sentence_transformers.models.Dense"}]
-    (folder / "modules.json").write_text(json.dumps(named))
 
 
 def links_out(folder, trap):
@@ -238,9 +180,7 @@ def pickles_of_all_names(folder, trap):
         (folder / name).write_bytes(trap.pickled())
 
 
-AUTO = dict.fromkeys(
-    ("AutoConfig", "AutoModel", "AutoModelForImageClassification", "AutoModelForObjectDetection"), "evil.Payload"
-)
+AUTO = dict.fromkeys(("AutoConfig", "AutoModel", "AutoModelForImageClassification"), "evil.Payload")
 PROCESSOR = {
     "image_processor_type": "Payload",
     "auto_map": {"AutoImageProcessor": "evil.Payload", "AutoProcessor": "evil.Payload"},
@@ -251,16 +191,12 @@ TOKENIZER = {
     "tokenizer_file": "../../../../etc/passwd",
     "vocab_file": "/etc/passwd",
 }
-KERNEL = dict.fromkeys(
-    ("_attn_implementation_internal", "_attn_implementation", "attn_implementation"), "stranger/kernel"
-)
 HOSTILE = [
     links_out,
     a_link_to_itself,
     nested("config.json"),
     nested("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
     nested("preprocessor_config.json", "processor_config.json", "generation_config.json"),
-    nested("model.safetensors.index.json"),
     nested("modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"),
     pickles_of_all_names,
     settings(
@@ -268,30 +204,13 @@ HOSTILE = [
         {"config.json": {"auto_map": AUTO, "model_type": "evil-model", "architectures": ["Payload"]}},
         code=True,
     ),
-    settings("own code for a known type", {"config.json": {"auto_map": AUTO}}, code=True),
+    settings("own code for a known type", {"config.json": {"auto_map": AUTO, "hidden_act": "evil.Payload"}}, code=True),
     settings("own processor", {"preprocessor_config.json": PROCESSOR}, code=True),
     settings("own tokenizer", {"tokenizer_config.json": TOKENIZER}, code=True),
-    settings("kernel of a stranger", {"config.json": KERNEL | {"use_kernels": True}}),
-    trust_in_the_config,
-    settings(
-        "adapter of a stranger",
-        {"adapter_config.json": {"base_model_name_or_path": "stranger/base", "peft_type": "LORA"}},
-    ),
-    pickled_weights,
-    old_pickled_weights,
     pickled_as_safetensors,
-    pickled_shards,
     modules("evil.Payload"),
-    modules("this.Payload"),
-    modules("modeling.evil.Payload"),
-    modules("sentence_transformers.models.Transformer", "evil.Payload"),
     modules("sentence_transformers.models.Transformer", "this.Payload"),
-    modules("sentence_transformers.evil.Payload"),
-    modules("os.system"),
     modules(""),
-    word_embeddings,
-    dense_layer,
-    modules_that_lead_out,
     settings("damaged tokenizer", {"tokenizer.json": '{"version": "1.0", "model": {"type": "Evil"}}'}),
     weights_of_another_shape,
     no_settings(""),
@@ -325,13 +244,13 @@ def watched(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["vit", "clip", "bert"])
+@pytest.mark.parametrize("kind", ["resnet", "clip", "sentences"])
 @pytest.mark.parametrize("attack", HOSTILE, ids=lambda attack: attack.__name__)
 @pytest.mark.filterwarnings("ignore")  # of libraries, about what they find
 def test_a_hostile_model_is_refused_or_harmless(models, tmp_path, monkeypatch, watched, attack, kind):
     folder, trap = tmp_path / "model", Trap(tmp_path)
-    if kind == "bert":
-        make_bert(folder)
+    if kind == "sentences":
+        write_sentence_graphs(folder)
     else:
         shutil.copytree(models / kind, folder)
     attack(folder, trap)
@@ -347,32 +266,10 @@ def test_a_hostile_model_is_refused_or_harmless(models, tmp_path, monkeypatch, w
     assert not trap.mark.exists()
 
 
-def make_bert(folder):
-    """A sentence encoder as ``features.minilm`` reads it."""
-    import transformers
-
-    config = transformers.BertConfig(
-        vocab_size=16, hidden_size=8, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2
-    )
-    transformers.BertModel(config).save_pretrained(folder)
-    write_tokenizer(folder)
-    kinds = ("Transformer", "Pooling", "Normalize")
-    named = [
-        {"idx": i, "name": str(i), "path": f"{i}_{kind}" if i else "", "type": f"sentence_transformers.models.{kind}"}
-        for i, kind in enumerate(kinds)
-    ]
-    (folder / "modules.json").write_text(json.dumps(named))
-    (folder / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 12, "do_lower_case": False}))
-    (folder / "1_Pooling").mkdir()
-    pooling = {"word_embedding_dimension": 8, "pooling_mode_mean_tokens": True}
-    (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
-    (folder / "2_Normalize").mkdir()
-
-
 def test_the_unharmed_models_load(models, tmp_path, watched):
-    make_bert(tmp_path / "bert")
-    assert load_text_backbone(str(tmp_path / "bert")).encode(["a cat"]).shape == (1, 8)
-    load_image_backbone(str(models / "vit"))
+    write_sentence_graphs(tmp_path / "sentences")
+    assert load_text_backbone(str(tmp_path / "sentences")).encode(["a cat"]).shape == (1, 6)
+    load_image_backbone(str(models / "resnet"))
     load_dual_encoder(str(models / "clip"))
 
 
@@ -411,12 +308,6 @@ def test_a_checkpoint_of_a_stranger_is_damaged(tmp_path):
     assert os.listdir(tmp_path) == [CHECKPOINT]
 
 
-def weights_elsewhere(folder, trap):
-    (folder / "model.safetensors").rename(folder.parent / "outside.safetensors")
-    index = {"metadata": {}, "weight_map": {"embeddings.word_embeddings.weight": "../outside.safetensors"}}
-    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
-
-
 def header(change):
     """An attack by the header of the weights."""
 
@@ -438,11 +329,6 @@ def overlapping(entries):
 
 def longer_than_the_file(folder, trap):
     (folder / "model.safetensors").write_bytes((2**62).to_bytes(8, "little") + b"{}")
-
-
-def huge_dense_layer(folder, trap):
-    dense_layer(folder, trap)
-    change(folder / "1_Dense" / "config.json", in_features=10**6, out_features=10**6)
 
 
 def weights_that_are_none(value):
@@ -467,15 +353,9 @@ def endless_settings(name):
 
 
 EXPENSIVE = [
-    (endless_settings("tokenizer.json"), "larger than any file of settings"),
+    (endless_settings("tokenizer.json"), "larger than any tokenizer"),
     (endless_settings("config.json"), "larger than any file of settings"),
     (endless_settings("tokenizer_config.json"), "larger than any file of settings"),
-    (number(hidden_size=10**9), "settings ask for"),
-    (number(hidden_size=10**4), "settings ask for"),
-    (number(vocab_size=10**10), "settings ask for"),
-    (number(max_position_embeddings=10**10), "settings ask for"),
-    (number(num_hidden_layers=10**9), "more than a model can have"),
-    (number(num_labels=10**9), "more than a model can have"),
     (number(layer_norm_eps=float("nan")), "NaN is not a number"),
     (split_by("(a|aa)+$"), "may take endless time"),
     (split_by(r"(?:[ab]*\d)*c"), "may take endless time"),
@@ -500,22 +380,13 @@ EXPENSIVE = [
         ),
         "short texts endless",
     ),
-    (weights_elsewhere, "weights that lie elsewhere"),
-    (header(overlapping), "offset"),
-    (header(lambda entries: entries[0].update(shape=[2**40, 2**40])), "overflow"),
-    (longer_than_the_file, "too large"),
-    (huge_dense_layer, "settings ask for 1,000,000,000,000"),
-    (weights_that_are_none(float("nan")), "not finite"),
-    (weights_that_are_none(float("inf")), "not finite"),
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("attack", "said"), EXPENSIVE, ids=lambda value: getattr(value, "__name__", ""))
-@pytest.mark.filterwarnings("ignore")  # of libraries, about what they find
 def test_a_small_model_cannot_cost_much(tmp_path, watched, attack, said):
     folder = tmp_path / "model"
-    make_bert(folder)
+    write_sentence_graphs(folder)
     attack(folder, Trap(tmp_path))
     with pytest.raises(FeatureError) as error:
         load_text_backbone(str(folder))
@@ -523,23 +394,24 @@ def test_a_small_model_cannot_cost_much(tmp_path, watched, attack, said):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("kind", ["clip", "siglip", "vit", "resnet"])
 @pytest.mark.parametrize(
-    "attack", [number(num_labels=10**9), weights_that_are_none(float("nan"))], ids=lambda a: a.__name__
+    ("attack", "said"),
+    [
+        (header(overlapping), "offset"),
+        (header(lambda entries: entries[0].update(shape=[2**40, 2**40])), "overflow"),
+        (longer_than_the_file, "too large"),
+        (weights_that_are_none(float("nan")), "not finite"),
+        (weights_that_are_none(float("inf")), "not finite"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
 )
-@pytest.mark.filterwarnings("ignore")
-def test_so_for_models_of_pictures(models, tmp_path, attack, kind):
-    shutil.copytree(models / kind, tmp_path / "model")
+def test_so_for_the_weights_of_a_resnet(models, tmp_path, attack, said):
+    shutil.copytree(models / "resnet-without-head", tmp_path / "model")
     attack(tmp_path / "model", Trap(tmp_path))
-    with pytest.raises(FeatureError, match=r"not finite|more than a model can have"):
-        (load_dual_encoder if kind in ("clip", "siglip") else load_image_backbone)(str(tmp_path / "model"))
-
-
-def test_a_processor_that_makes_numbers_infinite(models, tmp_path):
-    shutil.copytree(models / "vit", tmp_path / "model")
-    change(tmp_path / "model" / "preprocessor_config.json", image_std=[float("nan")] * 3)
-    with pytest.raises(FeatureError, match="not finite"):
+    with pytest.raises(FeatureError) as error:
         load_image_backbone(str(tmp_path / "model"))
+    assert said in str(error.value).lower()
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])

@@ -14,7 +14,6 @@ from iconotext.cli.config import _parsed
 from iconotext.encoders.coherence_relations import SETTINGS_FILE, read_refinement
 from iconotext.encoders.stored_model import METRICS, read_metrics
 from iconotext.errors import IconotextError
-from iconotext.features.model_folder import is_dual_encoder
 from iconotext.library.settings import read_settings
 from iconotext.read import read
 from iconotext.recipe import load_recipe
@@ -75,11 +74,6 @@ def test_whatever_reads_a_file_says_so_in_one_line(tmp_path, name):
         assert str(tmp_path) in str(error.value)
         assert "\n" not in str(error.value)
         assert len(str(error.value)) < 500
-
-
-def test_a_folder_of_such_settings_is_none_of_ours(tmp_path):
-    (tmp_path / "config.json").write_text(OBJECTS)
-    assert not is_dual_encoder(tmp_path)
 
 
 def test_the_commands_say_it_in_one_line(tmp_path):

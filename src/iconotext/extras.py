@@ -18,12 +18,11 @@ EXTRAS = {
     "mcp": ("mcp",),
     "parquet": ("pyarrow",),
     "train": ("torch", "scipy", "lap"),
-    "models": ("torch", "transformers", "sentence_transformers"),
     "ocr": ("rapidocr",),
     "pandas": ("pandas",),
     "ray": ("ray",),
+    "resnet": ("torch", "transformers"),
     "scale": ("datatrove", "orjson"),
-    "timm": ("timm", "torchvision"),
     "word2vec": ("gensim",),
     "web": ("fastapi", "uvicorn", "python_multipart"),
 }

@@ -6,9 +6,9 @@ import shutil
 import pytest
 
 from iconotext.errors import FeatureError
-from iconotext.features import downloads, load_dual_encoder, load_text_backbone
-from iconotext.features.hub_files import LOCK, cached_folder, cached_models, fetch, files_to_fetch, place_of, read_lock
-from iconotext.features.model_folder import find_model, is_graph_model
+from iconotext.features import downloads, load_dual_encoder, load_image_backbone, load_text_backbone
+from iconotext.features.hub_files import LOCK, cached_folder, cached_models, fetch, place_of, read_lock
+from iconotext.features.model_folder import find_model
 from tests.support.graph_models import change, write_dual_graphs, write_sentence_graphs
 
 
@@ -37,7 +37,6 @@ def test_only_settings_and_the_graphs_that_were_named_come(hub):
     assert files_below(folder) == SETTINGS | {"onnx/text_model_quantized.onnx", "onnx/vision_model_quantized.onnx"}
     assert load_dual_encoder("org/clip:quantized").text.dim == 5
     assert load_dual_encoder("org/clip").text.name == f"org/clip@{folder.name}/onnx-quantized"  # the only one
-    assert is_graph_model("org/clip")
     with pytest.raises(FeatureError, match=r"^org/clip: has no graph with the precision fp16; .* org/clip:quantized$"):
         load_dual_encoder("org/clip:fp16")
 
@@ -137,7 +136,8 @@ def test_a_model_without_safe_weights_is_not_fetched(hub, tmp_path):
     hub.add("org/pickled", tmp_path / "pickled")
     with pytest.raises(FeatureError, match="org/pickled: has no ONNX graph of an encoder"):
         fetch("org/pickled")
-    assert not any(method == "GET" and "/resolve/" in path for method, path in hub.requests)
+    fetched = {path.rpartition("/")[2] for method, path in hub.requests if method == "GET" and "/resolve/" in path}
+    assert fetched <= {"config.json"}
 
 
 def test_weights_beside_a_graph_come_along_and_are_read_through_links(hub, tmp_path):
@@ -153,11 +153,18 @@ def test_weights_beside_a_graph_come_along_and_are_read_through_links(hub, tmp_p
     assert load_text_backbone("org/sentences").encode(["a cat"]).shape == (1, 6)
 
 
-def test_pytorch_gets_its_weights_unless_a_precision_is_named(monkeypatch):
-    names = ["config.json", "model.safetensors", "onnx/model.onnx", "onnx/model.onnx_data", "merges.txt", "x.py"]
-    assert files_to_fetch("m", names, "") == ["config.json", "model.safetensors", "merges.txt"]
-    graphs = ["onnx/model.onnx", "onnx/model.onnx_data", "config.json"]
-    assert files_to_fetch("m", names, "fp32") == graphs
-    monkeypatch.setattr("iconotext.features.hub_files.has", lambda extra: extra != "models")
-    assert files_to_fetch("m", names, "") == graphs
-    assert files_to_fetch("m", names[:2], "") == names[:2]  # the error when it is loaded says what to install
+def test_of_models_without_graphs_only_a_resnet_comes(hub, models, tmp_path):
+    (tmp_path / "vit").mkdir()
+    (tmp_path / "vit/config.json").write_text('{"model_type": "vit"}')
+    (tmp_path / "vit/model.safetensors").write_bytes(b"weights")
+    hub.add("org/vit", tmp_path / "vit")
+    with pytest.raises(FeatureError, match=r"^org/vit: has no ONNX graph of an encoder .* export it"):
+        fetch("org/vit")
+    assert not any(method == "GET" and path.endswith("model.safetensors") for method, path in hub.requests)
+    hub.add("org/resnet", models / "resnet")
+    folder = fetch("org/resnet")
+    assert files_below(folder) == {"config.json", "preprocessor_config.json", "model.safetensors"}
+    before = len(hub.requests)
+    assert fetch("org/resnet") == folder
+    assert len(hub.requests) == before
+    assert load_image_backbone("org/resnet").dim == 12

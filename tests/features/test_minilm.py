@@ -117,10 +117,3 @@ def test_batches_hold_every_text_once_at_a_length_of_its_own(lengths):
         for row in batch:
             assert next(token_batches([lengths[row]])) == (padded, [0])
             assert lengths[row] <= padded < lengths[row] + 32
-
-
-@pytest.mark.slow
-def test_a_local_folder_of_the_same_kind(original, backbone):
-    local = load_text_backbone(str(get_model_path()))
-    assert local.name.startswith("model@")
-    np.testing.assert_allclose(local.encode(TEXTS[:3]), original.encode(TEXTS[:3]), atol=1e-5)

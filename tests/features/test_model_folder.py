@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from iconotext.errors import FeatureError
-from iconotext.features import downloads, find_model, load_dual_encoder, load_image_backbone, load_regions
+from iconotext.features import downloads, find_model, load_dual_encoder, load_image_backbone
 from iconotext.features.model_folder import MODELS
 from iconotext.linker import Linker, LinkSettings
 from tests.support.hub_models import noise
@@ -17,7 +17,6 @@ from tests.support.hub_models import noise
 MISTYPED = {
     "link a.md --model defualt": "did you mean default? There are default, photographs, no-training",
     "link a.md --text minlm": "did you mean minilm?",
-    "link a.md --image efficientnet-lit0": "did you mean efficientnet-lite0?",
     "link a.md --relations defalt": "did you mean default? There are default, none",
     "link a.md --model mine/modl": "did you mean mine/model?",
     "link a.md --model openai/clip": "openai/clip: no such model.",
@@ -103,9 +102,8 @@ def cut(monkeypatch):
 
 
 def test_what_is_here_is_loaded_without_the_network(models, tmp_path, cut):
-    for name in ("vit", "resnet", "clip"):
+    for name in ("resnet", "clip"):
         load_image_backbone(str(models / name)).encode([noise(0)])
-        load_regions(str(models / name))
     load_dual_encoder(str(models / "siglip"))
     Linker.load(str(models / "clip"), LinkSettings(cache=False))
     assert cut == []
@@ -126,7 +124,7 @@ def hub(models, tmp_path, monkeypatch):
 
 def test_what_the_hubs_cache_has_is_found_there_and_named_by_its_revision(hub, cut):
     assert find_model("org/clip") == hub / "snapshots" / "abc123"
-    assert Linker.load("org/clip", LinkSettings(cache=False)).encoder.image_source.name == "org/clip@abc123"
+    assert Linker.load("org/clip", LinkSettings(cache=False)).encoder.image_source.name == "org/clip@abc123/onnx-fp32"
     for broken in ("", "gone"):
         (hub / "refs" / "main").write_text(broken)
         with pytest.raises(FeatureError, match="org/clip: no such model"):
@@ -137,15 +135,15 @@ def test_what_the_hubs_cache_has_is_found_there_and_named_by_its_revision(hub, c
 def test_what_is_fetched_has_no_code_and_is_then_loaded(small_hub, models, tmp_path):
     shutil.copytree(models / "clip", tmp_path / "clip")
     code = ("model.py", "pytorch_model.bin", "model.pt", "model.pkl", "model.ckpt", "model.msgpack", "model.h5")
-    for name in (*code, "merges.txt"):
+    for name in code:
         (tmp_path / "clip" / name).write_text("import os")
     small_hub.add("org/other", tmp_path / "clip")
     with pytest.raises(FeatureError, match="download=True"):
         Linker.load("org/other")
     assert small_hub.requests == []
     assert Linker.load("org/other", LinkSettings(cache=False), download=True).encoder.name == "org/other"
-    come = {path.name for path in find_model("org/other").iterdir()}
-    assert {"model.safetensors", "config.json", "merges.txt"} <= come
+    come = {path.name for path in find_model("org/other").rglob("*")}
+    assert {"text_model.onnx", "config.json", "tokenizer.json"} <= come
     assert not come & set(code)
     before = len(small_hub.requests)
     with pytest.raises(FeatureError, match="download=True"):  # the permission ended with the call

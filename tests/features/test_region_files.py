@@ -133,7 +133,7 @@ def test_what_is_a_region_file(tmp_path, models):
     for name in ("a.csv", "tsv", "efficientnet-lite0", "org/model", "a.tsv.gz", "", "a.npz"):
         assert not is_region_file(tmp_path / name)
     assert not is_region_file(tmp_path)
-    assert not is_region_file(models / "vit")
+    assert not is_region_file(models / "resnet")
 
 
 @pytest.mark.parametrize(

@@ -79,23 +79,6 @@ def test_a_grid_looks_at_each_picture_once(files, tmp_path, monkeypatch):
     assert cached.name != load_image_backbone().name
 
 
-def test_a_grid_of_a_model_without_a_classifier_names_nothing(models):
-    source = load_regions(str(models / "resnet-without-head"))
-    regions = joined(source.regions([Image("a.png", file=noise(0))]))
-    assert source.concepts is None
-    assert regions.counts.tolist() == [36]
-    assert (regions.concepts == -1).all()
-    assert (regions.scores == 0).all()
-
-
-def test_a_grid_of_a_classifier_of_transformers(models):
-    source = load_regions(str(models / "resnet"))
-    regions = joined(source.regions([Image("a.png", file=noise(0))]))
-    assert source.concepts == tuple(f"class {i}" for i in range(5))
-    assert source.dim == regions.features.shape[1] == 12
-    assert ((regions.concepts >= 0) & (regions.concepts < 5)).all()
-
-
 def test_a_model_that_tells_no_regions_apart_is_refused(models):
     source = load_regions(str(models / "clip"))
     with pytest.raises(FeatureError, match="knows no regions"):

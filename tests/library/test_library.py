@@ -428,7 +428,7 @@ def test_a_relation_model_sees_with_its_own_backbone_beside_another_model(photos
 
     add_paths(lib, [photos], link=link_all, model=str(models / "clip"), load_relations=lambda *_: Told())
     assert set(asked) == {1280}
-    assert open_library(lib).settings.dim == 12
+    assert open_library(lib).settings.dim == 5
     encoder = load_encoder(str(models / "clip"))
     assert default_pooled(Colours().encoder()) is None
     assert default_pooled(encoder).name == default_pooled(encoder, FeatureCache()).name

@@ -13,7 +13,7 @@ from iconotext.encoders import stored_model as model_folder
 from iconotext.encoders.load import load_encoder
 from iconotext.encoders.stored_model import load_model
 from iconotext.errors import FeatureError
-from iconotext.features.hub_models import load_resnet
+from iconotext.features.resnet import load_resnet
 from iconotext.networks.image_network import ImageNetwork
 from iconotext.recipe import dump_recipe, load_recipe, make_recipe, shipped_recipes
 from iconotext.recipe.relations import is_relation_recipe
@@ -34,8 +34,8 @@ TINY = [
 ]
 
 
-# A dual encoder comes from the hub; the one of the tests has twelve dimensions.
-DUAL = "features.text={0} features.image={0} dim=12"
+# A dual encoder comes from the hub; the one of the tests has five dimensions.
+DUAL = "features.text={0} features.image={0} dim=5"
 
 
 @pytest.fixture
@@ -125,5 +125,5 @@ def test_a_resnet_is_trained_along_with_its_batch_norms(pairs, models, tmp_path)
 
 
 def test_a_network_to_train_that_is_no_resnet_is_refused(models):
-    with pytest.raises(FeatureError, match=r"is a vit; image\.network is a ResNet"):
-        ImageNetwork(dim=4, dropout=0.0, network=str(models / "vit"))
+    with pytest.raises(FeatureError, match=r"clip: is clip, not a ResNet"):
+        ImageNetwork(dim=4, dropout=0.0, network=str(models / "clip"))

@@ -1,7 +1,7 @@
 """Small encoders as ONNX graphs, in the layout of the Hugging Face hub; their weights are random.
 
 ``write_dual_graphs`` and ``write_sentence_graphs`` make networks that are computed by hand in a line of numpy.
-``export_dual`` and ``export_sentences`` export networks of transformers.
+``export_dual`` exports networks of transformers, ``write_models`` makes small ones for all tests.
 """
 
 import json
@@ -171,14 +171,19 @@ def _save(path, precision, *parts):
     return path
 
 
-def export_dual(source, folder, kind):
-    """Export a dual encoder of transformers, whose folder is ``source``, with its settings."""
+def export_dual(folder, kind):
+    """Export a dual encoder of transformers of random weights, with its settings, and return it."""
     import torch
     import transformers
 
-    from iconotext.features.hub_models import embedding_of
-
-    model = getattr(transformers, kind).from_pretrained(source, attn_implementation="eager").eval()
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+    special = {"bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 2}
+    text = sizes | special | {"vocab_size": 16, "max_position_embeddings": LONGEST}
+    parts = {"text_config": text, "vision_config": sizes | {"image_size": 32, "patch_size": 4}}
+    config = getattr(transformers, f"{kind}Config")(**parts, **({"projection_dim": 12} if kind == "CLIP" else {}))
+    config._attn_implementation = "eager"
+    model = getattr(transformers, f"{kind}Model")(config).eval()
 
     class Text(torch.nn.Module):
         def __init__(self):
@@ -196,13 +201,20 @@ def export_dual(source, folder, kind):
         def forward(self, pixel_values):
             return embedding_of(self.model.get_image_features(pixel_values))
 
-    copy_settings(source, folder)
-    is_clip = kind == "CLIPModel"
-    ids = torch.ones((1, 12), dtype=torch.long)
-    outputs = ["text_embeds", "image_embeds"] if is_clip else ["pooler_output"] * 2
-    given = {"input_ids": ids, "attention_mask": ids} if is_clip else {"input_ids": ids}
+    write_settings(folder)
+    model.config.save_pretrained(folder)
+    save_processor(folder, "CLIPImageProcessor", size={"shortest_edge": 32}, crop_size=32)
+    ids = torch.ones((1, LONGEST), dtype=torch.long)
+    outputs = ["text_embeds", "image_embeds"] if kind == "CLIP" else ["pooler_output"] * 2
+    given = {"input_ids": ids, "attention_mask": ids} if kind == "CLIP" else {"input_ids": ids}
     export(Text(), folder / "onnx/text_model.onnx", given, outputs[0])
     export(Image(), folder / "onnx/vision_model.onnx", {"pixel_values": torch.zeros(1, 3, 32, 32)}, outputs[1])
+    return model
+
+
+def embedding_of(output):
+    """The tensor of get_..._features, which from transformers 5 on is an attribute of an object."""
+    return output.pooler_output if hasattr(output, "pooler_output") else output
 
 
 def export(network, path, given, output):
@@ -224,8 +236,24 @@ def export(network, path, given, output):
         )
 
 
-def copy_settings(source, folder):
-    """Copy what lies beside the weights."""
-    folder.mkdir(parents=True)
-    for file in source.glob("*.json"):
-        (folder / file.name).write_bytes(file.read_bytes())
+def write_models(folder):
+    """Write dual encoders, ``clip`` and ``siglip``, and ResNets, ``resnet`` with a classifier and ``resnet-without-head``."""
+    import torch
+    import transformers
+
+    write_dual_graphs(folder / "clip")
+    write_dual_graphs(folder / "siglip", kind="siglip")
+    torch.manual_seed(0)
+    labels = {i: f"class {i}" for i in range(5)}
+    config = transformers.ResNetConfig(embedding_size=8, hidden_sizes=[8, 12], depths=[1, 1], id2label=labels)
+    transformers.ResNetForImageClassification(config).save_pretrained(folder / "resnet")
+    transformers.ResNetModel(config).save_pretrained(folder / "resnet-without-head")
+    for name in ("resnet", "resnet-without-head"):
+        save_processor(
+            folder / name,
+            "ConvNextImageProcessor",
+            size={"shortest_edge": 32},
+            crop_pct=0.875,
+            resample=3,
+            do_center_crop=None,
+        )

@@ -31,7 +31,7 @@ def corpus(tmp_path_factory):
 
 
 def recipe(name, encoder, *more):
-    return load_recipe(name, [f"features.text={encoder}", f"features.image={encoder}", "dim=12", "training.epochs=8",
+    return load_recipe(name, [f"features.text={encoder}", f"features.image={encoder}", "dim=5", "training.epochs=8",
         "training.learning_rate=0.003", "training.batch=4", "objective.intra_document=1", "training.warmup=0",
         "objective.scale=20", *more])  # fmt: skip
 

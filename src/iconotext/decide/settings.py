@@ -50,12 +50,12 @@ class LinkSettings(BaseModel):
     paragraph. For pictures as the only evidence, the default is 0."""
 
     text: str | None = None
-    """Text backbone (default: that of the model). Name or folder of a sentence-transformers model. The default model
-    works only with its own backbones: with another one the model ``no-training`` links, which needs no training."""
+    """Text backbone (default: that of the model). Name or folder of ONNX graphs. The default model works only with its
+    own backbones: with another one the model ``no-training`` links, which needs no training."""
 
     image: str | None = None
-    """Image backbone (default: that of the model). Name or folder of a Hugging Face vision model, or a table of
-    features (``features.npy``) for a model that was trained on one."""
+    """Image backbone (default: that of the model). A table of features (``features.npy``) or a file of regions, for a
+    model that was trained on one."""
 
     concepts: int = Field(10, ge=1)
     """Class names that stand for a picture. They are the most probable ones, in the concept bridge (K in Hessel

@@ -24,7 +24,7 @@ from iconotext.features import (
     load_regions,
     load_text_backbone,
 )
-from iconotext.features.model_folder import MODELS, SHIPPED, folder_name, is_graph_model
+from iconotext.features.model_folder import MODELS, SHIPPED, folder_name
 from iconotext.recipe.settings import REGION_FILES
 
 if TYPE_CHECKING:
@@ -70,26 +70,28 @@ class ModelKind:
 
 
 def _load_bridge(request: ModelRequest) -> Encoder:
-    text, image = load_text_backbone(request.text or DEFAULT_TEXT), load_image_backbone(request.image or DEFAULT_IMAGE)
+    _check_own_image(request)
+    text, image = load_text_backbone(request.text or DEFAULT_TEXT), load_image_backbone()
     return untrained_encoder(
         request.name, text, image, k=request.concepts, cache=request.cache, read_layers=request.read_layers
     )
 
 
 def _load_dual_encoder(request: ModelRequest) -> Encoder:
+    _check_own_image(request)
     dual = load_dual_encoder(request.name, MODELS)
     captions = load_text_backbone(request.text) if request.text else dual.text
-    # Another image backbone has no text side of its own: the backbone for captions then reads the sentences, too.
-    text, image = (captions, load_image_backbone(request.image)) if request.image else (dual.text, dual.image)
     return untrained_encoder(
-        request.name,
-        text,
-        image,
-        k=request.concepts,
-        captions=captions,
-        cache=request.cache,
-        read_layers=request.read_layers,
+        request.name, dual.text, dual.image, captions=captions, cache=request.cache, read_layers=request.read_layers
     )
+
+
+def _check_own_image(request: ModelRequest) -> None:
+    if request.image not in (None, DEFAULT_IMAGE):
+        raise FeatureError(
+            f"{request.name}: sees pictures by its own encoder; another one, a table of features or a file of "
+            "regions is for models that were trained on one"
+        )
 
 
 def trained_encoder(request: ModelRequest, stored: StoredModel | None = None) -> Encoder:
@@ -198,15 +200,8 @@ MODEL_KINDS = (
     ),
     ModelKind(
         "a folder of ONNX graphs, or its name on the Hugging Face hub",
-        "a dual encoder of others, such as CLIP, SigLIP 2 or MobileCLIP, without PyTorch",
+        "a dual encoder of others, such as CLIP, SigLIP 2 or MobileCLIP",
         "hub",
-        is_graph_model,
-        _load_dual_encoder,
-    ),
-    ModelKind(
-        "another folder, or its name on the Hugging Face hub",
-        "a dual encoder of others, such as CLIP or SigLIP, in PyTorch",
-        "models",
         lambda name: True,
         _load_dual_encoder,
     ),
@@ -229,9 +224,8 @@ def load_encoder(
     Args:
         name: The name of a model, or its folder; see ``MODEL_KINDS``.
         text: Another text backbone. The models in the package work only with their own backbones: with another one, the
-            concept bridge is loaded instead. With a dual encoder it compares captions with sentences and, if ``image``
-            is given, sentences with images.
-        image: Another image backbone, or the table of features or file of regions of a model that reads such a file.
+            concept bridge is loaded instead. With a dual encoder it compares captions with sentences.
+        image: The table of features or file of regions of a model that was trained on such a file.
         concepts: Number of class names that stand for an image in the concept bridge.
         cache: Whether to store features on disk.
         download: Whether to fetch missing models from the Hugging Face hub; else nothing uses the network.

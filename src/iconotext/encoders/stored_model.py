@@ -133,7 +133,7 @@ def load_model(folder: Path) -> StoredModel:
         raise FeatureError(f"{folder}: no model is in this folder: {missing} is missing (has training ended?)")
     from safetensors import SafetensorError, safe_open
 
-    from iconotext.features.hub_checks import check_finite
+    from iconotext.features.backbone import check_finite
     from iconotext.features.word_vectors import load_vocabulary
 
     try:

@@ -13,15 +13,13 @@ from iconotext.features.backbone import DualEncoder, ImageBackbone, ImageFeature
 from iconotext.features.cache import FeatureCache, cache_folder
 from iconotext.features.cached_backbones import cached_image, cached_text
 from iconotext.features.efficientnet import imagenet_classes
-from iconotext.features.graph_files import reads_graphs
+from iconotext.features.graph_files import is_resnet
 from iconotext.features.model_folder import (
     IMAGE_BACKBONES,
     TEXT_BACKBONES,
     downloads,
     find_model,
     folder_of_model,
-    is_dual_encoder,
-    name_and_precision,
 )
 from iconotext.features.regions import Regions, RegionSource, grid_regions
 from iconotext.recipe.settings import REGION_FILES
@@ -67,10 +65,9 @@ def load_text_backbone(name: str = "minilm") -> TextBackbone:
     """Load a text encoder.
 
     Args:
-        name: ``minilm``, which is in the package: English, with an encoder of other languages beside it. Else a
-            sentence-transformers model, or the text side of a dual encoder (CLIP, SigLIP): a folder, or a name on the
-            Hugging Face hub, see ``find_model``. Here and below, a model that has ONNX graphs alone, or whose name ends
-            with their precision, is read from them.
+        name: ``minilm``, which is in the package: English, with an encoder of other languages beside it. Else the ONNX
+            graphs of a sentence encoder or of a dual encoder (CLIP, SigLIP): a folder, or a name on the Hugging Face
+            hub, see ``find_model``.
 
     Raises:
         FeatureError: There is no such model, or it cannot be loaded.
@@ -82,23 +79,17 @@ def load_text_backbone(name: str = "minilm") -> TextBackbone:
 
         minilm = MiniLM()
         return TextBackbone(minilm.name, minilm.dim, minilm.encode, ENGLISH, minilm.with_layers, load_use())
-    if reads_graphs(folder, name_and_precision(name)[1]):
-        from iconotext.features.graph_models import load_text_graph
+    from iconotext.features.graph_models import load_text_graph
 
-        return load_text_graph(name, folder)
-    if is_dual_encoder(folder):
-        return load_dual_encoder(name).text
-    from iconotext.features.hub_models import load_sentence_transformer
-
-    return load_sentence_transformer(name, folder)
+    return load_text_graph(name, folder)
 
 
 def load_image_backbone(name: str = IMAGE_BACKBONES[0]) -> ImageBackbone:
     """Load an image encoder.
 
     Args:
-        name: ``efficientnet-lite0``, which is in the package; else a vision model for Hugging Face transformers:
-            a folder, or a name on the hub, see ``find_model``.
+        name: ``efficientnet-lite0``, which is in the package; else the ONNX graphs of an image encoder or of a dual
+            encoder, or a ResNet for Hugging Face transformers: a folder, or a name on the hub, see ``find_model``.
 
     Raises:
         FeatureError: There is no such model, or it cannot be loaded, or it is no vision model.
@@ -108,38 +99,29 @@ def load_image_backbone(name: str = IMAGE_BACKBONES[0]) -> ImageBackbone:
         from iconotext.features.efficientnet import load_efficientnet
 
         return load_efficientnet()
-    if reads_graphs(folder, name_and_precision(name)[1]):
-        from iconotext.features.graph_models import load_image_graph
+    if is_resnet(folder):
+        from iconotext.features.resnet import resnet_backbone
 
-        return load_image_graph(name, folder)
-    from iconotext.features.hub_models import load_vision_model
+        return resnet_backbone(name, folder)
+    from iconotext.features.graph_models import load_image_graph
 
-    return load_vision_model(name, folder)
+    return load_image_graph(name, folder)
 
 
 def load_dual_encoder(name: str, other_names: Sequence[str] = ()) -> DualEncoder:
     """Load a text and an image encoder that share a space.
 
     Args:
-        name: A folder, or a name on the Hugging Face hub, see ``find_model``: a CLIP-like model for
-            sentence-transformers (such as ``sentence-transformers/clip-ViT-B-32``) or for transformers (CLIP, SigLIP).
+        name: A folder, or a name on the Hugging Face hub, see ``find_model``, of ONNX graphs (CLIP, SigLIP).
         other_names: Other names that the caller accepts, for the error message.
 
     Raises:
         FeatureError: There is no such model, it cannot be loaded, or it does not have both sides.
     """
     folder = folder_of_model(name, other_names)
-    if reads_graphs(folder, name_and_precision(name)[1]):
-        from iconotext.features.graph_models import load_graphs
+    from iconotext.features.graph_models import load_graphs
 
-        return load_graphs(name, folder)
-    if (folder / "modules.json").is_file():  # the file layout of sentence-transformers
-        from iconotext.features.hub_models import load_clip_like
-
-        return load_clip_like(name, folder)
-    from iconotext.features.hub_models import load_clip
-
-    return load_clip(name, folder)
+    return load_graphs(name, folder)
 
 
 def load_regions(name: str = IMAGE_BACKBONES[0], *, cache: FeatureCache | None = None) -> RegionSource:

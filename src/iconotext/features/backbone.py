@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from iconotext.errors import SettingError, ShapeError
+from iconotext.errors import FeatureError, SettingError, ShapeError
 
 if TYPE_CHECKING:
+    import torch
     from numpy.typing import NDArray
 
     from iconotext.types import FloatMatrix
@@ -157,6 +158,14 @@ class DualEncoder:
 def share_space(text: TextBackbone, image: ImageBackbone) -> bool:
     """Tell whether the cosine of a text vector with an image vector is meaningful without further training."""
     return text.name == image.name
+
+
+def check_finite(name: str, arrays: Mapping[str, torch.Tensor | NDArray[Any]]) -> None:
+    """Raise ``FeatureError`` if a number of a model is not finite."""
+    for part, array in arrays.items():
+        finite = np.isfinite(array) if isinstance(array, np.ndarray) else array.isfinite()
+        if not finite.all():
+            raise FeatureError(f"{name}: has numbers that are not finite ({part}): fetch or train the model again")
 
 
 def check_dim(side: str, setting: str, features: int, dim: int) -> None:

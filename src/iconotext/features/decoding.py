@@ -26,6 +26,9 @@ P = TypeVar("P")  # one picture, as the network needs it
 
 R = TypeVar("R")  # the network's result for one picture
 
+SIDE = 512
+"""Shorter side in pixels to which a picture may be reduced when it is decoded, before a model's own processing."""
+
 AHEAD = 2
 """Batches that are decoded or waiting while one is computed; bounds memory."""
 

@@ -2,7 +2,7 @@
 
 A folder has ``onnx/model.onnx``, or ``onnx/text_model.onnx`` and ``onnx/vision_model.onnx`` for the two sides of a dual
 encoder, each in several precisions (``model_fp16.onnx``, ``model_quantized.onnx``), and settings as JSON. Begin with
-``reads_graphs`` and ``chosen_graphs``; ``settings_of`` reads a file of settings.
+``chosen_graphs``; ``settings_of`` reads a file of settings.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any, overload
 
 from iconotext.errors import FeatureError
-from iconotext.features.hub_checks import MAX_SETTINGS
 from iconotext.system.strict_json import parse_json
+
+MAX_SETTINGS = 256 * 2**20
+"""Largest size in bytes of a file of settings or of a tokenizer; the largest in use have some 40 MiB."""
 
 FULL = "fp32"
 """The precision of a graph whose name states none."""
@@ -69,7 +71,10 @@ def chosen_graphs(name: str, names: Collection[str], precision: str) -> tuple[st
     if chosen in present:
         return chosen, present[chosen]
     if not present:
-        raise FeatureError(f"{name}: has no ONNX graph of an encoder (onnx/model.onnx, or text_model and vision_model)")
+        raise FeatureError(
+            f"{name}: has no ONNX graph of an encoder (onnx/model.onnx, or text_model and vision_model): export it "
+            "with optimum, or name an export"
+        )
     choices = " or ".join(f"{name}:{other}" for other in present)
     raise FeatureError(f"{name}: has no graph with the precision {chosen}; name one that is there: {choices}")
 
@@ -84,9 +89,9 @@ def files_in(folder: Path) -> list[str]:
     return [path.relative_to(folder).as_posix() for part in ("", "onnx/") for path in folder.glob(f"{part}*.onnx*")]
 
 
-def reads_graphs(folder: Path, precision: str) -> bool:
-    """Tell whether a model is read from ONNX graphs: where a precision is named, or there are no other weights."""
-    return bool(precision) or (bool(graphs_by_precision(files_in(folder))) and not any(folder.glob("*.safetensors")))
+def is_resnet(folder: Path) -> bool:
+    """Tell whether a folder has the settings of a ResNet of transformers, the only network that is no graph."""
+    return (settings_of(folder, "config.json") or {}).get("model_type") == "resnet"
 
 
 def checked_path(folder: Path, name: str) -> Path:

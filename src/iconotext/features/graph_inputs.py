@@ -1,4 +1,4 @@
-"""The inputs of ONNX graphs: pixels by ``preprocessor_config.json``, token ids by ``tokenizer.json``.
+"""The inputs of encoders of others: pixels by ``preprocessor_config.json``, token ids by ``tokenizer.json``.
 
 Both follow what transformers does with the same files, without importing it. ``Pixels`` and ``Tokens`` are made from a
 folder; a setting that they do not know is an error, since features would be wrong without a sign.
@@ -28,6 +28,9 @@ MAX_SIDE = 2048
 
 MAX_PIXELS = 16_000_000
 """Largest number of pixels to which a picture is resized before its middle is cut out."""
+
+UNCROPPED = 384
+"""Side in pixels from which on ``crop_pct`` counts for nothing."""
 
 MAX_TOKENS = 8192
 """Largest number of tokens of a text that a model's settings may ask for."""
@@ -91,8 +94,14 @@ class Pixels:
         crops = bool(settings.get("do_center_crop", "crop_size" in settings))
         if not settings.get("do_resize", True):
             raise ValueError("pictures are left at their own sizes")
-        size = _size(settings["size"], shortest=is_clip or crops)
+        share = settings.get("crop_pct")
+        size = _size(settings["size"], shortest=is_clip or crops or share is not None)
         crop: Any = _size(settings["crop_size"], shortest=False) if crops else None
+        if share is not None and isinstance(size, int):  # of ConvNeXt and ResNet: a share of the middle, or all
+            if not 0 < share <= 1:
+                raise ValueError(f"crop_pct {share}, expected a share")
+            whole = size >= UNCROPPED
+            size, crop = ((size, size), None) if whole else (_size(int(size / share), shortest=True), (size, size))
         fixed = tuple(side for side in shape[2:] if isinstance(side, int))
         if len(fixed) == 2 and fixed != (crop or size):
             crop, size = (fixed, max(fixed)) if isinstance(size, int) else (None, fixed)
@@ -173,8 +182,7 @@ class Tokens:
     """The tokenizer of a model.
 
     Args:
-        folder: Has ``tokenizer.json``, and settings that say how long a text may be; ``check_settings`` must have
-            checked them.
+        folder: Has ``tokenizer.json``, and settings that say how long a text may be.
         inputs: The graph's inputs, as in ``Graph``. A graph that takes no mask was made for texts of full length, and
             so were those of SigLIP: a text is padded to it. Else a text has its own length, alone in its batch, so that
             its vector does not depend on others.

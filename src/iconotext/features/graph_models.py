@@ -18,7 +18,7 @@ from PIL import Image as Pillow
 from iconotext.errors import FeatureError, one_line
 from iconotext.features.backbone import DualEncoder, ImageBackbone, TextBackbone
 from iconotext.features.catalogue import catalogue_entry
-from iconotext.features.decoding import network_backbone
+from iconotext.features.decoding import SIDE, network_backbone
 from iconotext.features.graph_files import (
     MODULES,
     POOLING,
@@ -29,7 +29,6 @@ from iconotext.features.graph_files import (
     with_data,
 )
 from iconotext.features.graph_inputs import Pixels, Tokens
-from iconotext.features.hub_checks import SIDE, check_settings
 from iconotext.features.model_folder import name_and_precision, revised_name
 from iconotext.features.runtime import Graph, open_graph
 from iconotext.similarity.vectors import unit_rows
@@ -70,7 +69,6 @@ class GraphModel:
     def __init__(self, name: str, folder: Path) -> None:
         base, precision = name_and_precision(name)
         self.name, self.folder = name, folder
-        check_settings(folder)
         self.config = settings_of(folder, "config.json") or {}
         self.entry = catalogue_entry(base, self.config)
         names = files_in(folder)

@@ -10,8 +10,7 @@ import json
 import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatch
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from iconotext.features.graph_files import (
     chosen_graphs,
     files_in,
     graphs_by_precision,
-    reads_graphs,
+    is_resnet,
     with_data,
 )
 from iconotext.system.files import content_digest, write_text
@@ -32,11 +31,8 @@ from iconotext.system.strict_json import parse_json
 PATIENCE = 10.0
 """Seconds to wait for each answer of the hub."""
 
-FILES = ("*.json", "*.txt", "*.model", "*.safetensors", "*.jinja")
-"""Files of a model for PyTorch to download: settings, vocabulary and weights; no code, and no formats that can contain
-code."""
-
-OTHER_RUNTIMES = ("onnx/*", "openvino/*")
+RESNET = ("config.json", "preprocessor_config.json", "model.safetensors")
+"""Files of a ResNet for PyTorch: settings and weights; no code, and no formats that can contain code."""
 
 LOCK = "iconotext.json"
 """Name of the file that pins a model: its commit, and the size and SHA-256 of each file."""
@@ -63,7 +59,7 @@ class CachedModel:
         name: Its name on the hub.
         revision: Its commit.
         size: Bytes of its files.
-        precisions: Precisions of its ONNX graphs; empty for a model that needs PyTorch.
+        precisions: Precisions of its ONNX graphs; empty for a ResNet.
         pinned: Whether its files are checked with what was noted when they were fetched.
     """
 
@@ -185,20 +181,11 @@ def cached_models() -> list[CachedModel]:
 
 
 def files_to_fetch(name: str, names: Collection[str], precision: str) -> list[str]:
-    """Return which files of a model to fetch: weights for PyTorch if it can read them, else the graphs of a precision.
+    """Return which files of a model to fetch: the graphs of a precision, their weights and settings.
 
     Args:
         names: All files of the model.
-        precision: If named, graphs are fetched in any case.
     """
-    has_weights = any(file.endswith(".safetensors") and "/" not in file for file in names)
-    if not precision and has_weights and (has("models") or not graphs_by_precision(names)):
-        return [
-            file
-            for file in names
-            if any(fnmatch(file, pattern) for pattern in FILES)
-            and not any(fnmatch(file, pattern) for pattern in OTHER_RUNTIMES)
-        ]
     _, graphs = chosen_graphs(name, names, precision)
     weights = [file for graph in graphs.values() for file in with_data(graph, names)]
     return [*weights, *(file for file in SETTINGS if file in names)]
@@ -214,18 +201,20 @@ def _downloaded(name: str, precision: str, revision: str | None) -> tuple[Path, 
     # Fails fast without a network, or without such a model.
     info = HfApi().model_info(name, revision=revision, files_metadata=True, timeout=PATIENCE)
     stated = {file.rfilename: file.lfs.sha256 if file.lfs else None for file in info.siblings or ()}
-    files = files_to_fetch(name, list(stated), precision)
     commit = str(info.sha)
-    folder = Path(snapshot_download(name, revision=commit, allow_patterns=files, etag_timeout=PATIENCE))
+    download = partial(snapshot_download, name, revision=commit, etag_timeout=PATIENCE)
+    if graphs_by_precision(stated) or not is_resnet(Path(download(allow_patterns=RESNET[:1]))):
+        files = files_to_fetch(name, stated, precision)
+    else:
+        files = [file for file in RESNET if file in stated]
+    folder = Path(download(allow_patterns=files))
     return folder, commit, {file: stated[file] for file in files}
 
 
 def _is_whole(folder: Path, precision: str) -> bool:
-    """Tell whether a folder has what a name asks for: graphs of the precision, or any weights if it names none."""
-    if not reads_graphs(folder, precision):
-        return True
+    """Tell whether a folder has what a name asks for: graphs of the precision, or all weights if it names none."""
     present = graphs_by_precision(files_in(folder))
-    return (precision or FULL) in present or (not precision and len(present) == 1)
+    return (precision or FULL) in present or (not precision and (len(present) == 1 or (folder / RESNET[-1]).is_file()))
 
 
 @cache  # once, though a model is loaded by parts

@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import Literal
 
 from iconotext.errors import FeatureError
-from iconotext.features.graph_files import files_in, reads_graphs
+from iconotext.features.graph_files import files_in
 from iconotext.features.hub_files import cached_folder, fetch
 from iconotext.system.files import content_digest
-from iconotext.system.strict_json import parse_json
 
 WEIGHTS_AND_SETTINGS = (
     "*.json",
@@ -53,7 +52,10 @@ def folder_name(folder: Path, files: Iterable[Path] = ()) -> str:
     """
     digest = hashlib.sha256()
     for file in sorted({*files, *(file for pattern in WEIGHTS_AND_SETTINGS for file in folder.glob(pattern))}):
-        digest.update(file.relative_to(folder).as_posix().encode() + content_digest(file))
+        try:
+            digest.update(file.relative_to(folder).as_posix().encode() + content_digest(file))
+        except OSError as error:
+            raise FeatureError(f"{file}: cannot be read ({error.strerror}): fetch the model again") from error
     return f"{folder.resolve().name}@{digest.hexdigest()[:16]}"
 
 
@@ -184,19 +186,3 @@ def models_in(folder: Path) -> list[str]:
     except OSError:
         return []
     return [str(path) for path in folders if any((path / sign).is_file() for sign in _SIGNS)]
-
-
-def is_dual_encoder(folder: Path) -> bool:
-    """Tell whether a folder has a transformers model with a text and an image side; the model is not loaded."""
-    try:
-        config = parse_json((folder / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return not (folder / "modules.json").is_file() and {"text_config", "vision_config"} <= config.keys()
-
-
-def is_graph_model(name: str) -> bool:
-    """Tell whether a name is that of a model that is read from ONNX graphs; nothing is downloaded."""
-    base, precision = name_and_precision(name)
-    folder = Path(base) if Path(base).is_dir() else cached_folder(base) if _HUB_NAME.fullmatch(base) else None
-    return bool(precision) or (folder is not None and reads_graphs(folder, precision))

@@ -14,8 +14,8 @@ from iconotext.features.backbone import ImageBackbone
 from iconotext.features.decoding import network_backbone
 from iconotext.features.efficientnet import FOLDER
 from iconotext.features.eight_bits import DIM, load_weights, network_of
-from iconotext.features.hub_models import load_resnet
 from iconotext.features.model_folder import folder_of_model
+from iconotext.features.resnet import load_resnet
 from iconotext.features.runtime import WEIGHTS
 from iconotext.networks.projection import Projection
 from iconotext.recipe.encoders import BUNDLED
