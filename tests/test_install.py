@@ -14,8 +14,7 @@ import pytest
 
 from iconotext.extras import EXTRAS
 from iconotext.recipe import dump_recipe
-from tests.support.graph_models import write_dual_graphs, write_sentence_graphs
-from tests.support.hub_models import write_clip
+from tests.support.graph_models import write_dual_graphs, write_resnets, write_sentence_graphs
 from tests.support.training import small_recipe, write_pairs, write_synthetic
 
 pytestmark = [pytest.mark.slow, pytest.mark.install]
@@ -48,49 +47,10 @@ document.save_as_json("paper.json")
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
-DENSENET = """
-import importlib.util, json, re
-import numpy as np, torch
-from pathlib import Path
-from PIL import Image
-from safetensors.torch import save_file
-
-try:
-    import torchvision
-except RuntimeError:  # PyPI's is compiled for GPUs; none of its operators is called, but all must have a name
-    import sys
-    source = Path(importlib.util.find_spec("torchvision").origin).with_name("_meta_registrations.py").read_text()
-    operators = torch.library.Library("torchvision", "DEF")
-    for name in set(re.findall(r'torchvision::(\\w+)|register_meta\\("(\\w+)"', source)):
-        operators.define(f"{max(name)}(Tensor x) -> Tensor")
-    for module in [name for name in sys.modules if name.startswith("torchvision")]:
-        del sys.modules[module]
-import timm
+RESNET = """
 from iconotext.features import load_image_backbone
-
-torch.manual_seed(0)
-network = timm.create_model("densenet169", pretrained=False).eval()
-Path("dense").mkdir()
-cut = {"input_size": [3, 224, 224], "mean": [0.5] * 3, "std": [0.25] * 3, "crop_pct": 1.0, "crop_mode": "squash"}
-settings = {"architecture": "densenet169", "num_classes": 1000, "pretrained_cfg": cut}
-settings["label_names"] = [f"class {i}" for i in range(1000)]
-Path("dense/config.json").write_text(json.dumps(settings))
-save_file(network.state_dict(), "dense/model.safetensors", metadata={"format": "pt"})
-
-pixels = np.random.default_rng(0).integers(0, 256, (224, 224, 3), dtype=np.uint8)
-Image.fromarray(pixels).save("noise.png")
-with torch.inference_mode():
-    planes = (torch.from_numpy(pixels).permute(2, 0, 1)[None] / 255 - 0.5) / 0.25
-    pooled = network.forward_features(planes).relu().mean((2, 3))
-    probabilities = network.classifier(pooled).softmax(1)
-backbone = load_image_backbone("dense")
-features = backbone.encode([Path("noise.png")])
-assert features.pooled.shape == (1, 1664)
-assert backbone.classes[7] == "class 7"
-np.testing.assert_allclose(features.pooled, pooled.numpy(), rtol=1e-3, atol=1e-4)
-np.testing.assert_allclose(features.probabilities, probabilities.numpy(), rtol=1e-3, atol=1e-6)
+assert load_image_backbone("resnet").dim == 12
 """
-"""The network of Hessel 2019 with weights drawn at random, in the folder of timm, beside the same picture by hand."""
 
 WORD2VEC = """
 from iconotext.features.word_vectors import train_word2vec
@@ -118,7 +78,6 @@ RUNS: dict[str, list[str | list[str]]] = {
             "from pathlib import Path; from iconotext.mcp_server import Served, server; server(Served(Path('demo')))",
         ]
     ],
-    "models": ["-m iconotext link demo/article.md --model clip --to json"],
     "ocr": ["-m iconotext link demo/article.md --evidence ocr,caption --to json"],
     "pandas": [["-c", TO_PANDAS]],
     "parquet": [
@@ -127,8 +86,8 @@ RUNS: dict[str, list[str | list[str]]] = {
         "-m iconotext link demo/article.md --to parquet --output links.parquet",
     ],
     "ray": ["-m iconotext scale link corpus.jsonl --output linked --executor ray --workers 1"],
+    "resnet": [["-c", RESNET]],
     "scale": ["-m iconotext scale link corpus.jsonl --output linked --workers 2"],
-    "timm": [["-c", DENSENET]],
     "train": [
         "-m iconotext train small.toml -c corpus.jsonl -o model --set training.epochs=1",
         "-m iconotext evaluate model corpus.jsonl --split test",
@@ -154,13 +113,13 @@ LARGEST = {"hub": 15e6}
 
 @pytest.fixture(scope="module")
 def place():
-    """A folder with the demo, a small corpus, a recipe and a model of other makers; gone with the environments in it."""
+    """A folder with the demo, a small corpus, a recipe and models of other makers; gone with the environments in it."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_synthetic(folder, 20)
         write_pairs(folder / "pairs", 60)
         (folder / "small.toml").write_text(dump_recipe(small_recipe()))
-        write_clip(folder / "clip")
+        write_resnets(folder)
         write_dual_graphs(folder / "graphs")
         write_sentence_graphs(folder / "sentences")
         (folder / "article.org").write_text("A cat sits.\n\n[[file:demo/pictures/cat.jpg]]\n")

@@ -237,12 +237,17 @@ def export(network, path, given, output):
 
 
 def write_models(folder):
-    """Write dual encoders, ``clip`` and ``siglip``, and ResNets, ``resnet`` with a classifier and ``resnet-without-head``."""
+    """Write dual encoders, ``clip`` and ``siglip``, and ResNets."""
+    write_dual_graphs(folder / "clip")
+    write_dual_graphs(folder / "siglip", kind="siglip")
+    write_resnets(folder)
+
+
+def write_resnets(folder):
+    """Write ResNets of random weights, ``resnet`` with a classifier and ``resnet-without-head``."""
     import torch
     import transformers
 
-    write_dual_graphs(folder / "clip")
-    write_dual_graphs(folder / "siglip", kind="siglip")
     torch.manual_seed(0)
     labels = {i: f"class {i}" for i in range(5)}
     config = transformers.ResNetConfig(embedding_size=8, hidden_sizes=[8, 12], depths=[1, 1], id2label=labels)
