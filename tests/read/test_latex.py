@@ -1,4 +1,4 @@
-"""LaTeX that pandoc refuses is repaired, read without what it refuses, or read without pandoc: no document is lost."""
+"""LaTeX that pandoc refuses is repaired, or read without what it refuses."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from importlib import import_module
 import pytest
 
 from iconotext import read
-from iconotext.errors import HostileDocumentError
+from iconotext.errors import DocumentError, HostileDocumentError
 from iconotext.evidence.reference import reference_evidence
 from iconotext.read import ReadSettings
 from iconotext.read.pandoc import readers as pandoc_readers
 from iconotext.read.pandoc.convert import RefusedError
-from iconotext.read.pandoc.latex import join_files, refused_command, repaired, structural_repairs
-from iconotext.read.pandoc.plain_latex import plain_html
+from iconotext.read.pandoc.latex import join_files, refused_command, refused_section, repaired, structural_repairs
 from tests.support.reading import read_as, texts
 
 MAIN = r"""\documentclass{report}
@@ -108,22 +107,41 @@ def test_a_figure_that_is_never_ended_ends_before_what_follows(thesis):
     assert [image.caption for image in document.images] == ["The old tram.", "Open.", "The new tram."]
 
 
-@pytest.mark.usefixtures("in_this_process")
-def test_pandoc_is_tried_only_so_often(thesis, caplog, monkeypatch):
-    """What pandoc refuses again and again is read without it."""
-    tries = []
+def refusing(is_refused, tries):
+    """In place of pandoc: it refuses the first line with what ``is_refused``, and else gives the text as a paragraph."""
 
-    def refuse(source, *_given, **_options):
+    def to_html(source, *_given, **_options):
         tries.append(source)
-        line = source[: source.find(b"Last words")].count(b"\n") + 1
-        raise RefusedError("no", line=line, column=1, reason="no")
+        for number, line in enumerate(source.decode().split("\n"), 1):
+            if is_refused(line):
+                raise RefusedError("no", line=number, column=1, reason="no")
+        return f"<html><body><p>{source.decode()}</p></body></html>", ()
 
-    monkeypatch.setattr(pandoc_readers, "to_html", refuse)
+    return to_html
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_a_section_that_is_refused_again_and_again_is_left_out(thesis, caplog, monkeypatch):
+    tries = []
+    monkeypatch.setattr(pandoc_readers, "to_html", refusing(lambda line: "odd" in line, tries))
     odd = "".join(f"\\odd{{{n}}}\n" for n in range(30))
     document = thesis("Words.\n", MAIN.replace("Last words.", f"{odd} Last words."))
-    assert len(tries) <= pandoc_readers.MAX_ATTEMPTS
-    assert [image.caption for image in document.images] == ["The old tram.", "The new tram."]
-    assert "read in simple form" in caplog.text
+    assert len(tries) == pandoc_readers.MAX_COMMANDS + 2
+    words = " ".join(texts(document))
+    assert "The first sentence." in words
+    assert "Words." in words
+    assert "Last words" not in words
+    assert 'main.tex: line 12, "\\section{The end}": left out up to the next heading' in caplog.text
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_pandoc_is_tried_only_so_often(thesis, monkeypatch):
+    tries = []
+    monkeypatch.setattr(pandoc_readers, "to_html", refusing(lambda line: "odd" in line, tries))
+    odd = "".join(f"\\section{{odd {n}}}\n\\odd\n" for n in range(30))
+    with pytest.raises(DocumentError, match=r"main.tex: line \d+: pandoc cannot read it \(no\): mend it there"):
+        thesis("Words.\n", MAIN.replace("Last words.", f"{odd} Last words."))
+    assert len(tries) == pandoc_readers.MAX_ATTEMPTS
 
 
 @pytest.mark.usefixtures("in_this_process")
@@ -173,31 +191,20 @@ def test_repairs_keep_the_number_of_lines():
     assert refused_command("\\end{document}\n", 1, 3) is None
 
 
-def test_the_simple_reader():
-    html = plain_html(
-        r"\title{\'Etudes}\begin{document}\section{One \& two}\label{s} \"Uber \cref{l,f}.\footnote{A note.}"
-        r"\begin{figure}[t]\begin{subfigure}[b]{1cm}\includegraphics[width=\linewidth]{a}\caption{Left.}\label{l}"
-        r"\end{subfigure}\caption[short]{\emph{Both}.}\label{f}\end{figure}\begin{itemize}\item One\end{itemize}"
-        r"\begin{lstlisting} { \end{lstlisting}\begin{tabular}{l} a & b \end{tabular} \newcommand{\x}{no} 5\% -- \verb|}|"
-    )
-    assert html == (
-        '<html><body><header id="title-block-header"><h1 class="title">Études</h1></header>'
-        '<h2 id="s">One &amp; two</h2><p>Über <a href="#l,f" data-reference-type="ref+Name" data-reference="l,f">'
-        '[l,f]</a>.</p><figure id="f"><img id="l" src="a"><figcaption>Left. Both.</figcaption></figure>'
-        "<ul><li>One</li></ul><table><tr><td>a</td></tr></table><table><tr><td>b</td></tr></table>"
-        "<p>5% – }</p><p>A note.</p></body></html>"
-    )
+def test_the_section_of_a_line_is_removed():
+    text = "\\begin{document}\n1\n\\section{2}\n3\n\\section{4}\n5\n\\end{document}\n"
+    for line, kept in ((4, "145"), (1, "2345"), (6, "123"), (7, "123")):
+        left = repaired(text, [refused_section(text, line)])
+        assert "".join(filter(str.isdigit, left)) == kept
+        assert left.count("\n") == text.count("\n")
+    assert refused_section("a\n", 1) is None
+    assert refused_section("\\begin{document}\n%\n\n\\end{document}", 2) is None
 
 
-@pytest.mark.usefixtures("in_this_process")
-@pytest.mark.parametrize("simply", [False, True])
-def test_citations_leave_no_space_before_what_closes_a_sentence(tmp_path, monkeypatch, caplog, simply):
-    monkeypatch.setattr(pandoc_readers, "MAX_ATTEMPTS", 1)
+def test_citations_leave_no_space_before_what_closes_a_sentence(tmp_path):
     words = r"Trams run \cite{a}. As \citet{b} says~\cite[p.~3]{a,b}, they stop (late \citep{c})."
-    end = "\\begin\n" if simply else ""  # pandoc refuses it
-    document = read_as(tmp_path / "a.tex", f"\\begin{{document}}\n{words}\n\n{end}\\end{{document}}\n")
+    document = read_as(tmp_path / "a.tex", f"\\begin{{document}}\n{words}\n\n\\end{{document}}\n")
     assert texts(document) == ["Trams run.", "As says, they stop (late)."]
-    assert ("read in simple form" in caplog.text) == simply
 
 
 def test_pictures_in_the_latex_that_pandoc_writes(tmp_path, picture):

@@ -252,6 +252,19 @@ def refused_command(text: str, line: int, column: int) -> Repair | None:
     return _removal(text, begin, end)
 
 
+def refused_section(text: str, line: int) -> Repair | None:
+    """Return a repair that removes the section at a line that pandoc refuses; None if nothing is left of it."""
+    at = len("\n".join(text.split("\n")[:line]))
+    heads = [head for head in SECTION.finditer(text) if not head[0].startswith("\\end")]
+    before = [head for head in heads if head.start() <= at]
+    if not before:
+        return None
+    begin = before[-1].end() if before[-1][0].startswith("\\begin") else before[-1].start()
+    after = SECTION.search(text, max(at, before[-1].end()))
+    end = after.start() if after else len(text)
+    return _removal(text, begin, end) if text[begin:end].strip("%\n ") else None
+
+
 def _arguments_end(text: str, at: int) -> int:
     """Return the end of the arguments in braces and brackets that follow a position."""
     while opening := re.compile(r"(?:\s|%[^\n]{0,400}\n){0,20}([\[{])").match(text, at):

@@ -12,14 +12,21 @@ from tempfile import TemporaryDirectory
 
 from lxml import etree
 
-from iconotext.errors import HostileDocumentError
+from iconotext.errors import DocumentError, HostileDocumentError
 from iconotext.read.archive import parse_xml
 from iconotext.read.blocks import Flow, FlowImage, drop_repeated_title
 from iconotext.read.html import html_blocks, parse_html
 from iconotext.read.pandoc import convert
 from iconotext.read.pandoc.convert import RefusedError, mend, to_html
-from iconotext.read.pandoc.latex import Source, blamed, join_files, refused_command, repaired, structural_repairs
-from iconotext.read.pandoc.plain_latex import plain_html
+from iconotext.read.pandoc.latex import (
+    Source,
+    blamed,
+    join_files,
+    refused_command,
+    refused_section,
+    repaired,
+    structural_repairs,
+)
 from iconotext.read.sentences import language_code
 from iconotext.read.settings import ReadSettings
 from iconotext.read.text_file import Includes, decode_text
@@ -153,8 +160,9 @@ ENDINGS = (".png", ".jpg", ".jpeg", ".svg", ".webp", ".gif", ".tif", ".tiff", ".
 
 # A place in a message of pandoc.
 PLACE = re.compile(r" \(?(?:at )?line (?P<line>\d+) column (?P<column>\d+)\)?")
-MAX_ATTEMPTS = 10
-"""Maximum number of pandoc's tries with a LaTeX document; before each further try, a refused part is removed."""
+MAX_COMMANDS, MAX_ATTEMPTS = 10, 16
+"""Maximum number of pandoc's tries with a LaTeX document before whole sections are removed, and in all; before each
+further try, what was refused is removed."""
 MAX_LISTED = 20  # maximum number of repairs that are listed; only the number of the others is given
 
 
@@ -189,7 +197,7 @@ def read_rtf(path: Path, settings: ReadSettings) -> list[Flow]:
 
 
 def read_latex(path: Path, settings: ReadSettings) -> list[Flow]:
-    """Read LaTeX with pandoc: repair or remove parts that pandoc refuses, or in the end read without pandoc."""
+    """Read LaTeX with pandoc: repair or remove parts that pandoc refuses."""
     take_in = path not in settings.origins  # a document from the web includes nothing of this machine
     source = join_files(decode_text(path, html=True), path, settings, take_in=take_in)
     check_bounds(source.text, "latex")
@@ -209,22 +217,19 @@ def _latex_html(source: Source, folder: Path) -> tuple[str, list[str]]:
             return html, _first(changes) + [PLACE.sub(partial(_place, source), part) for part in left_out]
         except RefusedError as error:
             refused = error
-        except HostileDocumentError:
-            if attempt == 0:
-                raise
-            break
         repairs = structural_repairs(text) if attempt == 0 else []
-        if not repairs and (command := refused_command(text, refused.line - 1, refused.column)):
-            repairs = [replace(command, words=f"left out, since pandoc cannot read it ({refused.reason})")]
         if not repairs:
-            break
+            command = refused_command(text, refused.line - 1, refused.column) if attempt < MAX_COMMANDS else None
+            part = command or refused_section(text, refused.line - 1)
+            if part is None:
+                break
+            kind = "left out" if command else "left out up to the next heading"
+            repairs = [replace(part, words=f"{kind}, since pandoc cannot read it ({refused.reason})")]
         for repair in repairs:
             line, excerpt = blamed(text, repair.at)
             changes.append(f'{source.place(line)}, "{excerpt}": {repair.words}')
         text = repaired(text, repairs)
-    where = f"{source.place(refused.line - 1)}: {refused.reason}"
-    simply = f"pandoc cannot read it ({where}): read in simple form, without the author's commands and tables"
-    return plain_html(text), [*_first(changes), simply]
+    raise DocumentError(f"{source.place(refused.line - 1)}: pandoc cannot read it ({refused.reason}): mend it there")
 
 
 def _work_of_pandoc() -> float:
