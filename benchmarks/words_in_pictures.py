@@ -31,7 +31,7 @@ from iconotext.corpus.store import read_corpus
 from iconotext.decide.combine import Coefficients, load_coefficients, weigh_evidence
 from iconotext.encoders.encoder import Encoder
 from iconotext.evidence.caption import Reading
-from iconotext.evidence.ocr import text_in
+from iconotext.evidence.picture import text_in
 from iconotext.evidence.words import stems
 from iconotext.features.ocr import load_line_reader
 from iconotext.types import Document, Evidence

@@ -30,12 +30,11 @@ from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, pr
 from fitting.encoder_graphs import FLOAT, OURS, Graph
 from fitting.language_map import add_map, learn_map
 from fitting.multilingual_encoder import write_tokenizer
-from iconotext.features.e5 import LANGUAGES, NETWORK
 from iconotext.features.minilm import DIM
-from iconotext.features.token_network import TOKENIZER, run_on_tokens
+from iconotext.features.token_network import E5, E5_LANGUAGES, TOKENIZER, run_on_tokens
 
 Array = NDArray[Any]
-FOLDER, WIDTH = NETWORK.folder, NETWORK.width
+FOLDER, WIDTH = E5.folder, E5.width
 PIECES, GROUPS, SIDE = 110_000, 256, 8
 ROUNDS = 15
 """Of k-means, for the groups."""
@@ -82,7 +81,7 @@ def make(data: Path, work: Path) -> dict[str, Any]:
     weights, mapping, graph = (FOLDER / name for name in ("weights.safetensors", "map.safetensors", "network.onnx"))
     save_file(weights_of(original, kept), weights)
     write_graph(graph, weights)
-    learned = learn_map(data, work, replace(NETWORK).unmapped, LANGUAGES, texts=TEXTS, captions=CAPTIONS, names=NAMES)
+    learned = learn_map(data, work, replace(E5).unmapped, E5_LANGUAGES, texts=TEXTS, captions=CAPTIONS, names=NAMES)
     save_file(learned, mapping)
     write_graph(graph, weights, mapping)
     return {"pieces": len(kept)} | nearness(data, whole_encoder(original))
@@ -91,13 +90,13 @@ def make(data: Path, work: Path) -> dict[str, Any]:
 def whole_encoder(original: Original) -> Callable[[Sequence[str]], NDArray[np.float32]]:
     """The encoder before the map, with all pieces."""
     tokenizer = Tokenizer.from_str(tokenizer_of(original, range(len(original.pieces))))
-    tokenizer.enable_truncation(NETWORK.longest)
+    tokenizer.enable_truncation(E5.longest)
     table = table_of(original, slice(None)).astype(np.float16)
 
     def encode(texts: Sequence[str]) -> NDArray[np.float32]:
-        prefixed = [NETWORK.prefix + text for text in texts]
+        prefixed = [E5.prefix + text for text in texts]
         return run_on_tokens(
-            prefixed, tokenizer, lambda ids: table[ids].astype(np.float32), NETWORK.graph, "unmapped", WIDTH
+            prefixed, tokenizer, lambda ids: table[ids].astype(np.float32), E5.graph, "unmapped", WIDTH
         )
 
     return encode
@@ -111,7 +110,7 @@ def nearness(data: Path, whole: Callable[[Sequence[str]], NDArray[np.float32]]) 
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         sentences = sorted({sentence for row in rows for sentence in row["sentences"] if len(sentence) > 20})
         texts = random.Random(0).sample(sentences, min(1000, len(sentences)))
-        ours, theirs = NETWORK.unmapped(texts), whole(texts)
+        ours, theirs = E5.unmapped(texts), whole(texts)
         cosines = (ours * theirs).sum(1)
         nearest = [np.argmax(each @ each.T - 2 * np.eye(len(each)), 1) for each in (ours, theirs)]
         same = float((nearest[0] == nearest[1]).mean())
@@ -204,7 +203,7 @@ def table_of(original: Original, kept: list[int] | slice) -> NDArray[np.float32]
 def weights_of(original: Original, kept: list[int]) -> dict[str, Array]:
     """Our tensors from those of the package."""
     codes, groups = grouped(table_of(original, kept))
-    places = original.vector("emb.pos").reshape(-1, WIDTH)[: NETWORK.longest] + original.vector("emb.type")[:WIDTH]
+    places = original.vector("emb.pos").reshape(-1, WIDTH)[: E5.longest] + original.vector("emb.type")[:WIDTH]
     made = {"codes": codes, "groups": groups.astype(np.float16), "places": places.astype(np.float16)}
 
     def add_norm(ours: str, theirs: str) -> None:

@@ -28,11 +28,10 @@ from fitting.encoder_graphs import FLOAT, Graph
 from fitting.language_map import add_map, learn_map, rounded, rounded_product
 from iconotext.errors import FeatureError
 from iconotext.features.minilm import DIM
-from iconotext.features.token_network import TOKENIZER
-from iconotext.features.use import LANGUAGES, NETWORK
+from iconotext.features.token_network import TOKENIZER, USE, USE_LANGUAGES
 
 Array = NDArray[Any]
-FOLDER, WIDTH = NETWORK.folder, NETWORK.width
+FOLDER, WIDTH = USE.folder, USE.width
 CHUNKS = 17
 GRAMS = ((2, 0), (3, 1), (5, 2))
 """(tokens that a convolution sees, how many of them stand before)."""
@@ -60,9 +59,9 @@ def make(data: Path, work: Path) -> dict[str, Any]:
     with np.load(resources / "weights.npz", allow_pickle=False) as stored:
         original = dict(stored)
     weights, mapping, graph = (FOLDER / name for name in ("weights.safetensors", "map.safetensors", "network.onnx"))
-    save_file(weights_of(original, replace(NETWORK).tokenizer.get_vocab_size()), weights)
+    save_file(weights_of(original, replace(USE).tokenizer.get_vocab_size()), weights)
     write_graph(graph, weights)
-    save_file(learn_map(data, work, replace(NETWORK).unmapped, LANGUAGES), mapping)
+    save_file(learn_map(data, work, replace(USE).unmapped, USE_LANGUAGES), mapping)
     write_graph(graph, weights, mapping)
     return nearness(data, resources)
 
@@ -189,7 +188,7 @@ def nearness(data: Path, resources: Path) -> dict[str, Any]:
     class Tokens:
         @staticmethod
         def encode(text: str, **_: Any) -> list[int]:
-            return NETWORK.tokenizer.encode(text).ids
+            return USE.tokenizer.encode(text).ids
 
     original = NumpyBackend(str(resources / "weights.npz"), Tokens(), threads=1)
     found = {}
@@ -198,7 +197,7 @@ def nearness(data: Path, resources: Path) -> dict[str, Any]:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         sentences = sorted({sentence for row in rows for sentence in row["sentences"] if len(sentence) > 20})
         texts = random.Random(0).sample(sentences, min(1000, len(sentences)))
-        ours, theirs = NETWORK.unmapped(texts), original.encode(texts)
+        ours, theirs = USE.unmapped(texts), original.encode(texts)
         cosines = (ours * theirs).sum(1)
         nearest = [np.argmax(each @ each.T - 2 * np.eye(len(each)), 1) for each in (ours, theirs)]
         same = float((nearest[0] == nearest[1]).mean())

@@ -16,7 +16,7 @@ from iconotext.corpus.store import write_corpus
 from iconotext.encoders.stored_model import METRICS, RECIPE, WEIGHTS
 from iconotext.features import FeatureCache
 from iconotext.features.model_folder import shipped_folder
-from iconotext.recipe.relations import load_relation_recipe
+from iconotext.recipe.toml import load_relation_recipe
 from iconotext.train.relations.train import train_relations
 
 LABELLED = {"clue": "clue-data-both-04-08-cleaned.tsv", "cite": "cite-data.csv"}

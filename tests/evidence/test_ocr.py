@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from iconotext.decide.combine import Coefficients, load_coefficients, weigh_evidence
-from iconotext.evidence.ocr import USED, text_in
+from iconotext.evidence.picture import USED, text_in
 from iconotext.types import Image, TextLine
 from tests.support.linking import READING, features, workshop
 

@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from iconotext.features.e5 import LANGUAGES, NETWORK
 from iconotext.features.minilm import MiniLM
-from iconotext.features.use import LANGUAGES as OF_USE
+from iconotext.features.token_network import E5, E5_LANGUAGES, USE_LANGUAGES
 from tests.support.pieces import split_into_pieces
 
-FOLDER, LONGEST, PREFIX = NETWORK.folder, NETWORK.longest, NETWORK.prefix
-encode, unmapped = NETWORK.encode, NETWORK.unmapped
+FOLDER, LONGEST, PREFIX = E5.folder, E5.longest, E5.prefix
+encode, unmapped = E5.encode, E5.unmapped
 
 SENTENCES = {
     "cs": "Červená tramvaj čeká na zastávce.",
@@ -103,7 +102,7 @@ def slow_map(vector):
 
 @pytest.mark.parametrize("text", [*SENTENCES.values(), *OTHERS, "a  b ", "①ﬁ １２３ x", "𓀀𓀁 𓀂"])
 def test_tokens_are_the_best_split_of_each_word(text):
-    assert NETWORK.tokenizer.encode(PREFIX + text).ids == slow_tokens(text)
+    assert E5.tokenizer.encode(PREFIX + text).ids == slow_tokens(text)
 
 
 def test_a_vector_is_that_of_the_files():
@@ -114,15 +113,15 @@ def test_a_vector_is_that_of_the_files():
 
 def test_pieces_are_unpacked():
     tokens = [0, 1, 2, 3, 4, 77_777, len(stored()["codes"]) - 1]
-    found = NETWORK.table(np.array([tokens]))
+    found = E5.table(np.array([tokens]))
     np.testing.assert_array_equal(found, [[slow_embedding(token) for token in tokens]])
-    assert NETWORK.tokenizer.get_vocab_size() == len(stored()["codes"])
+    assert E5.tokenizer.get_vocab_size() == len(stored()["codes"])
 
 
 def test_a_sentence_is_nearest_to_the_same_one_in_english():
-    assert set(SENTENCES) <= LANGUAGES
-    assert not {"ja", "ko", "th", "zh"} & LANGUAGES
-    assert {"ja", "ko", "th", "zh"} <= OF_USE
+    assert set(SENTENCES) <= E5_LANGUAGES
+    assert not {"ja", "ko", "th", "zh"} & E5_LANGUAGES
+    assert {"ja", "ko", "th", "zh"} <= USE_LANGUAGES
     cosines = encode(list(SENTENCES.values())) @ encode([SENTENCES["en"], *OTHERS]).T
     assert (cosines.argmax(1) == 0).all()
 

@@ -8,9 +8,8 @@ import pytest
 from iconotext.features import FeatureCache, cached_text
 from iconotext.features.backbone import TextBackbone
 from iconotext.features.cached_backbones import encoded_once
-from iconotext.features.e5 import LANGUAGES
 from iconotext.features.languages import LATIN, encode_texts, english_share, is_english, readers_of
-from iconotext.features.use import LANGUAGES as OF_USE
+from iconotext.features.token_network import E5_LANGUAGES, USE_LANGUAGES
 
 ENGLISH = (
     "A dog runs along the beach.",
@@ -54,7 +53,7 @@ def test_a_question_of_few_words_is_english_by_its_pieces_or_letters():
 
 def test_every_language_has_its_letters():
     others = "am ar as be bg bn el fa gu he hi hy ja ka kk km kn ko ky lo mk ml mn mr my ne or pa ps ru sd si sr ta te th ug uk ur zh"
-    assert set(others.split()) | LATIN == LANGUAGES | OF_USE | LATIN
+    assert set(others.split()) | LATIN == E5_LANGUAGES | USE_LANGUAGES | LATIN
     assert not set(others.split()) & LATIN
 
 

@@ -10,11 +10,11 @@ import pytest
 from safetensors.numpy import load_file
 
 from iconotext.features.minilm import MiniLM
-from iconotext.features.use import LANGUAGES, NETWORK
+from iconotext.features.token_network import USE, USE_LANGUAGES
 from tests.support.pieces import split_into_pieces
 
-FOLDER, LONGEST, WIDTH = NETWORK.folder, NETWORK.longest, NETWORK.width
-encode, unmapped = NETWORK.encode, NETWORK.unmapped
+FOLDER, LONGEST, WIDTH = USE.folder, USE.longest, USE.width
+encode, unmapped = USE.encode, USE.unmapped
 
 SENTENCES = {
     "ar": "ترام أحمر ينتظر في المحطة.",
@@ -107,7 +107,7 @@ def slow_map(vector):
 
 @pytest.mark.parametrize("text", [*SENTENCES.values(), *OTHERS, "a  b ", "①ﬁ １２３ 😀😀 x", "𓀀𓀁 𓀂"])
 def test_tokens_are_the_best_split_of_each_word(text):
-    assert NETWORK.tokenizer.encode(text).ids == slow_tokens(text)
+    assert USE.tokenizer.encode(text).ids == slow_tokens(text)
 
 
 @pytest.mark.parametrize("language", ["de", "ja", "th"])
@@ -122,12 +122,12 @@ def test_pieces_of_many_and_of_few_numbers_are_unpacked():
     order = np.argsort(stored()["table.row"])
     first = len(order) - len(stored()["table.more"])  # of those with many
     tokens = [0, 1, 2, 6, 127_999, *(int(order[row]) for row in (0, first - 1, first, -1))]
-    found = NETWORK.table(np.array(tokens))
+    found = USE.table(np.array(tokens))
     np.testing.assert_allclose(found, [slow_embedding(token) for token in tokens], atol=1e-5)
 
 
 def test_a_sentence_is_nearest_to_itself_in_every_other_language():
-    assert set(SENTENCES) == LANGUAGES
+    assert set(SENTENCES) == USE_LANGUAGES
     for made_by in (encode, unmapped):
         vectors, others = made_by(list(SENTENCES.values())), made_by(OTHERS)
         assert (vectors @ vectors.T).min() > (vectors @ others.T).max()

@@ -7,8 +7,7 @@ import pytest
 import torch
 from PIL import Image
 
-from iconotext.networks.image_network import ImageNetwork, trained_network
-from iconotext.train.augment import load_pixels
+from iconotext.networks.image_network import ImageNetwork, load_pixels, trained_network
 
 
 @pytest.fixture

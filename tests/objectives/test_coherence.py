@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from iconotext.objectives.coherence import coherence, relation_weights
+from iconotext.objectives.within import coherence, relation_weights
 
 NAN = math.nan
 

@@ -16,7 +16,7 @@ from iconotext.errors import FeatureError
 from iconotext.features.resnet import load_resnet
 from iconotext.networks.image_network import ImageNetwork
 from iconotext.recipe import dump_recipe, load_recipe, make_recipe, shipped_recipes
-from iconotext.recipe.relations import is_relation_recipe
+from iconotext.recipe.toml import is_relation_recipe
 from iconotext.train import train
 
 RECIPES = {name: path for name, path in shipped_recipes().items() if not is_relation_recipe(name)}

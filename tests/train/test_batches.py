@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from iconotext.errors import CorpusError
 from iconotext.train.batches import epoch_batches, load_batch, planned_reads, read_ahead
-from iconotext.train.labelled import labelled_documents, labelled_pairs
+from iconotext.train.prepared import labelled_documents, labelled_pairs
 from tests.support.training import made, small_recipe
 
 PLAIN = made([(3, [2 * n, 2 * n + 1]) for n in range(23)])

@@ -13,7 +13,8 @@ from iconotext.encoders.relation_model import load_relation_model
 from iconotext.errors import CorpusError, SettingError
 from iconotext.features.backbone import ImageFeatures
 from iconotext.recipe import dump_recipe, load_recipe
-from iconotext.recipe.relations import RelationSettings, is_relation_recipe, load_relation_recipe
+from iconotext.recipe.recipe import RelationSettings
+from iconotext.recipe.toml import is_relation_recipe, load_relation_recipe
 from iconotext.train.relations import train as training
 from iconotext.train.relations.data import folds_of, groups_of, read_relation_data
 from iconotext.train.relations.fit import (

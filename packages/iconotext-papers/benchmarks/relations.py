@@ -28,7 +28,8 @@ from iconotext.encoders.relation_model import LayerMeans, text_logits
 from iconotext.evaluate.metrics import average_precision
 from iconotext.evidence.words import file_words
 from iconotext.features import FeatureCache
-from iconotext.recipe.relations import RelationSettings, load_relation_recipe
+from iconotext.recipe.recipe import RelationSettings
+from iconotext.recipe.toml import load_relation_recipe
 from iconotext.relations import CITE, CLUE
 from iconotext.train.relations.data import RelationData, folds_of, groups_of, read_relation_data
 from iconotext.train.relations.fit import fit_logistic, fit_text, hashed_texts

@@ -62,7 +62,7 @@ def train(
     with known_errors(download=download, goes_on=True):
         from iconotext.encoders.stored_model import init_folder, is_model_folder
         from iconotext.recipe import load_recipe, shipped_recipes
-        from iconotext.recipe.relations import is_relation_recipe
+        from iconotext.recipe.toml import is_relation_recipe
 
         if list_:
             _show_recipes(shipped_recipes())
@@ -104,7 +104,7 @@ def train_relation_model(
 ) -> None:
     """Train a relation model, and print how well it predicts each relation."""
     from iconotext.features import FeatureCache
-    from iconotext.recipe.relations import load_relation_recipe
+    from iconotext.recipe.toml import load_relation_recipe
     from iconotext.train.relations.train import is_trained, train_relations
     from iconotext.train.summary import relation_summary
 

@@ -97,7 +97,7 @@ EVIDENCE_KINDS = (
     EvidenceKind(
         name="ocr",
         summary="the words in the picture itself, compared likewise, which takes about a second for each picture",
-        function="iconotext.evidence.ocr:ocr_evidence",
+        function="iconotext.evidence.picture:ocr_evidence",
         fitted="top",
         extra="ocr",
     ),

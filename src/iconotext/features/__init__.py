@@ -75,10 +75,10 @@ def load_text_backbone(name: str = "minilm") -> TextBackbone:
     folder = find_model(name, TEXT_BACKBONES)
     if folder is None:
         from iconotext.features.minilm import ENGLISH, MiniLM
-        from iconotext.features.use import load_use
+        from iconotext.features.token_network import load_others
 
         minilm = MiniLM()
-        return TextBackbone(minilm.name, minilm.dim, minilm.encode, ENGLISH, minilm.with_layers, load_use())
+        return TextBackbone(minilm.name, minilm.dim, minilm.encode, ENGLISH, minilm.with_layers, load_others())
     from iconotext.features.graph_models import load_text_graph
 
     return load_text_graph(name, folder)

@@ -1,6 +1,11 @@
-"""``TokenNetwork``: a network from the embeddings of the tokens of texts to vectors, and a map of these vectors.
+"""The text backbones in the package for other languages than English, whose vectors lie in the space of MiniLM.
 
-``run_on_tokens`` runs it in batches.
+``USE`` is Google's universal sentence encoder, multilingual v3 (Yang et al., Multilingual universal sentence encoder
+for semantic retrieval, ACL 2020), for fourteen languages beside English. ``E5`` is Microsoft's multilingual-e5-small
+(Wang et al., Multilingual E5 text embeddings, 2024), a BERT of 12 layers with mean pooling, for some seventy more; of
+its 250,000 pieces those stay that are frequent in these languages. Each is a ``TokenNetwork``, from the embeddings of
+the tokens of texts to vectors, with a map from these to those that MiniLM makes of English; ``run_on_tokens`` runs it
+in batches. Begin with ``load_others``.
 """
 
 from __future__ import annotations
@@ -16,9 +21,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from iconotext.features.backbone import TextBackbone, unit_rows
 from iconotext.features.minilm import DIM
+from iconotext.features.model_folder import shipped_folder
 from iconotext.features.runtime import WEIGHTS, Graph, open_graph
-from iconotext.similarity.vectors import unit_rows
 from iconotext.system.threads import on_cores
 
 if TYPE_CHECKING:
@@ -123,3 +129,68 @@ def batches(lengths: Sequence[int]) -> list[list[int]]:
         rows, size = list(group), max(TOKENS // length, 1)
         found += [rows[at : at + size] for at in range(0, len(rows), size)]
     return found
+
+
+USE_LANGUAGES = frozenset(("ar", "de", "en", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "ru", "th", "tr", "zh"))
+"""Languages that it was trained on, Chinese in both scripts, so they count as sixteen."""
+
+E5_LANGUAGES = frozenset(
+    "af am ar as az be bg bn bs ca cs cy da de el en es et eu fa fi fil fr ga gl gu he hi hr hu hy id is it jv ka kk "
+    "km kn ku ky lo lt lv mk ml mn mr ms my nb ne nl nn no or pa pl ps pt ro ru sd si sk sl so sq sr sv sw ta te tl tr "
+    "ug uk ur uz vi xh".split()
+)
+"""Languages that it was trained on, but for those whose letters were left out with their pieces."""
+
+
+def _use_table(weights: Path) -> Embeddings:
+    """Load the table of pieces.
+
+    A piece has whole numbers of 6 bits, counted from its lowest, ``low``. ``table`` has the lower 4 bits in the piece's
+    ``row``, the first half of the numbers in the lower half of each byte; ``more`` has the upper 2 bits of the last
+    rows, others have none. Step and zero are those of the piece's number modulo the number of steps.
+    """
+    from safetensors import safe_open
+
+    with safe_open(weights, "numpy") as stored:
+        names = ("table", *(f"table.{part}" for part in ("row", "low", "more", "step", "zero")))
+        table, row, low, more, step, zero = (stored.get_tensor(name) for name in names)
+
+    def embeddings(ids: NDArray[Any]) -> NDArray[np.float32]:
+        rows, chunk = row[ids], ids[..., None] % len(step)
+        packed, among = table[rows], rows - (len(table) - len(more))
+        numbers = np.concatenate([packed & 15, packed >> 4], axis=-1)
+        upper = more[among[among >= 0]]
+        numbers[among >= 0] += np.concatenate([(upper >> shift & 3) << 4 for shift in (0, 2, 4, 6)], axis=-1)
+        numbers += low[ids][..., None]
+        found: NDArray[np.float32] = numbers * step[chunk] + zero[chunk]
+        return found
+
+    return embeddings
+
+
+def _e5_table(weights: Path) -> Embeddings:
+    """Load the table of pieces.
+
+    Eight numbers side by side are one of 256 groups of eight: for each of 48 places, ``codes`` has a piece's group and
+    ``groups`` the numbers of each (product quantisation).
+    """
+    from safetensors import safe_open
+
+    with safe_open(weights, "numpy") as stored:
+        codes, groups = stored.get_tensor("codes"), stored.get_tensor("groups").astype(np.float32)
+    places = np.arange(len(groups))
+    return lambda ids: groups[places, codes[ids]].reshape(*ids.shape, len(places) * groups.shape[-1])
+
+
+USE = TokenNetwork(shipped_folder("use"), 512, 256, _use_table)
+
+E5 = TokenNetwork(shipped_folder("e5"), 384, 128, _e5_table, "query: ")
+
+
+def load_others() -> TextBackbone:
+    """Load the backbone for the languages of ``USE_LANGUAGES``, with the one for those of ``E5_LANGUAGES`` beside it.
+
+    Their names have a digest of weights and map: equal names mean equal features.
+    """
+    e5 = TextBackbone("e5-523c66e4", DIM, E5.encode, E5_LANGUAGES)
+    return TextBackbone("use-78127565", DIM, USE.encode, USE_LANGUAGES, other=e5)

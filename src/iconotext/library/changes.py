@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from iconotext.corpus.shards import EXAMPLES, Counts, Shard, find_shards, reason_of, shard_documents
 from iconotext.errors import CorpusError
-from iconotext.evidence.ocr import text_in
+from iconotext.evidence.picture import text_in
 from iconotext.images import copied_from, copies, copy_problem, inspect, plain_name
 from iconotext.library.commit import Change, Entry, Ledger, Report
 from iconotext.library.files import SourceFile, digest_of, file_state, image_date

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from iconotext.decide.settings import LinkSettings
 from iconotext.errors import FeatureError, IconotextError
-from iconotext.evidence.ocr import text_in
+from iconotext.evidence.picture import text_in
 from iconotext.library.items import Arrival, Item, clean
 from iconotext.library.settings import FORMAT
 from iconotext.linker import Linker

@@ -1,8 +1,13 @@
-"""An image network that is trained as a whole, from pixels to the joint space (Hessel 2019, supplement §2)."""
+"""An image network that is trained as a whole, from pixels to the joint space (Hessel 2019, supplement §2).
+
+``load_pixels`` gives it pictures in training; ``trained_network`` makes an image backbone of it.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
@@ -17,8 +22,10 @@ from iconotext.features.eight_bits import DIM, load_weights, network_of
 from iconotext.features.model_folder import folder_of_model
 from iconotext.features.resnet import load_resnet
 from iconotext.features.runtime import WEIGHTS
+from iconotext.images import decode
 from iconotext.networks.projection import Projection
 from iconotext.recipe.encoders import BUNDLED
+from iconotext.system.threads import in_threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -132,3 +139,23 @@ def _squashed(image: Pillow.Image, side: int) -> Pillow.Image:
 
 def _cut(whole: Pillow.Image, left: int, top: int) -> NDArray[np.uint8]:
     return np.asarray(whole.crop((left, top, left + SIDE, top + SIDE)))
+
+
+def load_pixels(files: Sequence[str], rng: np.random.Generator | None, *, whole: bool = False) -> Tensor:
+    """Decode pictures on all cores: (n, 224, 224, 3) uint8.
+
+    Args:
+        rng: Random numbers for augmentations in training; None for pictures as in linking.
+        whole: Whether the network sees all of a picture, resized, in training too.
+    """
+    # Seeds are drawn here, so that the order of the threads does not matter.
+    seeds = [None] * len(files) if rng is None else [int(seed) for seed in rng.integers(2**62, size=len(files))]
+
+    def pixels(item: tuple[str, int | None]) -> NDArray[Any]:
+        file, seed = item
+        image = decode(Path(file), at_least=WHOLE)
+        if whole:
+            return resized(image)
+        return middle(image) if seed is None else augmented(image, np.random.default_rng(seed))
+
+    return torch.from_numpy(np.stack(list(in_threads(pixels, zip(files, seeds, strict=True)))))

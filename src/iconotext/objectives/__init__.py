@@ -86,7 +86,7 @@ OBJECTIVES = {
             "coherence",
             "The relations of a text and its image can be predicted from their vectors.",
             "Alikhani 2021, Eq. 2-3",
-            f"{_HERE}.coherence:coherence",
+            f"{_HERE}.within:coherence",
             ("relations", "relation_loss", "relation_layers"),
             compares=False,
         ),

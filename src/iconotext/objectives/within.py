@@ -1,6 +1,7 @@
-"""The objectives that look into a document, and so need sets of sentences and images.
+"""The objectives that look into a document.
 
-Those of Li 2021, and ``posterior`` (learning from captions, layout and references), which is ours.
+Those of Li 2021, and ``posterior`` (learning from captions, layout and references), which is ours, need sets of
+sentences and images; ``coherence`` of Alikhani 2021 predicts the relations of a text and its image from their vectors.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from iconotext.similarity.cells import axis_of
 
@@ -81,3 +83,25 @@ def posterior(
     total = torch.stack(weights).sum().clamp(min=1)
     # So scaled, the caller's mean over documents is the weighted mean over images.
     return torch.stack(losses) * (len(losses) / total)
+
+
+def coherence(logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
+    """(P,) weighted binary cross-entropy, summed over relations (Eq. 2, in which the sign is wrong).
+
+    Args:
+        logits: (P, R) log-odds of each relation, of each pair of a text and an image.
+        labels: (P, R) 1 or 0; NaN for no answer, which does not count.
+        weights: (R,) of the relations: 1 / positive rate.
+    """
+    answered = ~labels.isnan()
+    losses = functional.binary_cross_entropy_with_logits(logits, labels.nan_to_num(), reduction="none")
+    return torch.where(answered, losses * weights, torch.zeros_like(losses)).sum(1)
+
+
+def relation_weights(labels: Tensor) -> Tensor:
+    """(R,) 1 / share of 1 among the known ones of (P, R) training labels (w_c of Eq. 2).
+
+    The weight is 1 for a relation without answers, or that never holds, since its rate is unknown.
+    """
+    rates = labels.nanmean(0).nan_to_num()
+    return torch.where(rates > 0, 1 / rates.clamp(min=1e-12), torch.ones_like(rates))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field, model_validator
 
@@ -157,3 +158,46 @@ class Recipe(Settings):
             )
         if self.training.labelled < 1 and kind != "labelled-pairs":
             raise ValueError(f'training.labelled is for labelled-pairs; similarity.kind is "{kind}"')
+
+
+class RelationSettings(Settings):
+    """How the relation model is trained."""
+
+    seed: int = Field(0, ge=0)
+    """Seed of all random numbers."""
+
+    layer_strength: float = Field(1e-3, gt=0)
+    """How free the weights of the sentence encoder's layers are: C of their logistic regression, on numbers of standard
+    deviation 1."""
+
+    buckets: int = Field(32_768, ge=1)
+    """Numbers that words and runs of words are hashed to."""
+
+    word_strength: float = Field(3.0, gt=0)
+    """How free the weights of words are: C of their logistic regression."""
+
+    splits: list[Literal["train", "validation", "test"]] = Field(["train", "validation", "test"], min_length=1)
+    """Splits whose documents are trained on; documents of no split always are. By default all of them: published labels
+    are few, and the figures come from folds that each pair's judge has not seen. A model that will be compared on a
+    test split must leave that split out."""
+
+    folds: int = Field(5, ge=2)
+    """Parts for calibration: each is judged by a model that did not see it, nor its pictures and texts elsewhere."""
+
+    picture_labels: int = Field(200, ge=2)
+    """With at least so many labelled pictures, the contribution of a picture is learned from the labels; with fewer,
+    from the text model's judgements of texts that people wrote about pictures."""
+
+    picture_silent: list[str] = Field(default_factory=lambda: ["Irrelevant"])
+    """Relations to which a picture contributes nothing without labels: texts that people wrote about a picture all
+    belong to it."""
+
+
+class RelationRecipe(Settings):
+    """A recipe of a relation model."""
+
+    name: str
+    """Name of the model."""
+
+    relations: RelationSettings = RelationSettings()
+    """The only table."""

@@ -11,7 +11,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from iconotext.errors import SettingError
 from iconotext.plain_text import did_you_mean, there_are
-from iconotext.recipe.recipe import Recipe
+from iconotext.recipe.recipe import Recipe, RelationRecipe
 from iconotext.recipe.settings import Settings
 from iconotext.system.strict_json import parse_toml
 
@@ -255,3 +255,16 @@ def _explained(root: type[Settings], problem: Mapping[str, Any]) -> tuple[str, s
         case "missing":
             return key, "is missing"
     return key, wrong_value(problem)
+
+
+def is_relation_recipe(path: Path | str) -> bool:
+    """Whether a recipe (a file, or the name of one in the package) trains a relation model."""
+    try:
+        return "relations" in read_toml(shipped_recipes().get(str(path), Path(path)))
+    except SettingError:
+        return False  # reading it as any other recipe says what is wrong
+
+
+def load_relation_recipe(path: Path | str, overrides: Sequence[str] = ()) -> RelationRecipe:
+    """Read a recipe of a relation model; see ``read_recipe``."""
+    return read_recipe(RelationRecipe, path, overrides)

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 from iconotext.system.lazy import lazy
 
 if TYPE_CHECKING:
-    from iconotext.recipe.recipe import Recipe
-    from iconotext.recipe.relations import RelationRecipe, load_relation_recipe
-    from iconotext.recipe.toml import dump_recipe, load_recipe, make_recipe, shipped_recipes
+    from iconotext.recipe.recipe import Recipe, RelationRecipe
+    from iconotext.recipe.toml import dump_recipe, load_recipe, load_relation_recipe, make_recipe, shipped_recipes
     from iconotext.train.loop import Watcher
     from iconotext.train.relations.train import train_relations
     from iconotext.train.run import train
@@ -34,11 +33,11 @@ __getattr__, __dir__ = lazy(
     __name__,
     {
         "Recipe": "iconotext.recipe.recipe",
-        "RelationRecipe": "iconotext.recipe.relations",
+        "RelationRecipe": "iconotext.recipe.recipe",
         "Watcher": "iconotext.train.loop",
         "dump_recipe": "iconotext.recipe.toml",
         "load_recipe": "iconotext.recipe.toml",
-        "load_relation_recipe": "iconotext.recipe.relations",
+        "load_relation_recipe": "iconotext.recipe.toml",
         "make_recipe": "iconotext.recipe.toml",
         "model_summary": "iconotext.train.summary",
         "relation_summary": "iconotext.train.summary",

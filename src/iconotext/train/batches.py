@@ -22,8 +22,7 @@ from iconotext.recipe import Recipe
 from iconotext.recipe.encoders import NetworkSettings
 from iconotext.system.threads import in_threads
 from iconotext.train.arrays import Rows, drawn_places, span_counts, span_places
-from iconotext.train.labelled import labelled_documents, labelled_pairs
-from iconotext.train.prepared import Prepared, learned_relations
+from iconotext.train.prepared import Prepared, labelled_documents, labelled_pairs, learned_relations
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -225,7 +224,7 @@ def _images(
             torch.from_numpy(np.asarray(concepts[places], np.int64)),
         )
     if prepared.images is None:
-        from iconotext.train.augment import load_pixels
+        from iconotext.networks.image_network import load_pixels
 
         whole = isinstance(recipe.image, NetworkSettings) and recipe.image.pictures == "resized"
         files = [prepared.image_files[row] for row in rows]

@@ -10,8 +10,7 @@ from iconotext.errors import CollapseError
 
 if TYPE_CHECKING:
     from iconotext.recipe import Recipe
-    from iconotext.train.checkpoint import Progress
-    from iconotext.train.log import Row
+    from iconotext.train.checkpoint import Progress, Row
 
 SAME = 1e-5
 """Largest share by which two losses may differ and still count as equal."""

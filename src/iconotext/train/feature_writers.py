@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import sqlite3
 from abc import ABC, abstractmethod
@@ -15,6 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from PIL.Image import Image as Pillow
+from PIL.Image import Resampling, Transpose
 
 from iconotext.corpus.convert import region_path, table_path
 from iconotext.decide.combine import weigh_evidence
@@ -26,6 +29,7 @@ from iconotext.features.cached_backbones import encoded_once
 from iconotext.features.languages import encode_texts
 from iconotext.features.regions import RegionSource, strongest
 from iconotext.features.word_vectors import UNKNOWN, Vocabulary, words_of
+from iconotext.images import decode
 from iconotext.recipe import Recipe
 from iconotext.system.files import write_text
 from iconotext.train.arrays import ArrayWriter, OffsetWriter, SpanWriter, span_places
@@ -42,6 +46,12 @@ if TYPE_CHECKING:
 COUNT_CHUNK, REGION_CHUNK, AUGMENTATION_CHUNK = 4096, 256, 64
 """What is in memory at a time: documents whose words are counted, images whose regions are read, and augmented images,
 which are encoded pictures."""
+
+SMALLEST = 0.75
+"""Smallest side of an augmentation's part, as a share of the picture's side."""
+
+SIDE = 256
+"""Width and height of an augmentation in pixels; proportions are lost, as in the image backbone."""
 
 
 def sentence_writer(
@@ -348,8 +358,6 @@ class _BackboneWriter(ImageWriter):
 
     def _augmented(self, files: Sequence[Path | bytes]) -> NDArray[np.float32]:
         """Encode the augmentations of pictures that can be read: (files, augmentations, features)."""
-        from iconotext.train.augment import augmentation
-
         encoded = np.zeros((len(files), self._count, self.dim), np.float32)
         for number in range(self._count):
             for at in range(0, len(files), AUGMENTATION_CHUNK):
@@ -358,10 +366,30 @@ class _BackboneWriter(ImageWriter):
         return encoded
 
 
+def augmentation(file: Path | bytes, number: int) -> bytes:
+    """Cut a random part out of a picture, mirrored for every second number, and encode it.
+
+    It depends only on the pixels and the number.
+    """
+    image = decode(file, at_least=SIDE)
+    rng = np.random.default_rng([number, *image.size, *image.resize((4, 4)).tobytes()[:16]])
+    part = image.resize((SIDE, SIDE), Resampling.BICUBIC, _random_box(image, rng))
+    if number % 2 == 0:
+        part = part.transpose(Transpose.FLIP_LEFT_RIGHT)
+    encoded = io.BytesIO()
+    part.save(encoded, "BMP")  # fast and lossless
+    return encoded.getvalue()
+
+
+def _random_box(image: Pillow, rng: np.random.Generator) -> tuple[int, int, int, int]:
+    """Return left, top, right and bottom of a random part of a picture."""
+    across, down = (max(1, round(side * rng.uniform(SMALLEST, 1))) for side in image.size)
+    left, top = int(rng.integers(image.width - across + 1)), int(rng.integers(image.height - down + 1))
+    return left, top, left + across, top + down
+
+
 def _unreadable(file: Path | bytes | None) -> str | None:
     """Return the reason why a picture cannot be decoded in training; None if it can."""
-    from iconotext.images import decode
-
     if not isinstance(file, Path):
         return "no file of its own"
     try:

@@ -25,9 +25,17 @@ from iconotext.recipe.encoders import Inputs
 from iconotext.system.files import reporting_full_disk, write_text
 from iconotext.train.arrays import span_counts
 from iconotext.train.batches import epoch_batches, planned_reads, read_ahead
-from iconotext.train.checkpoint import CHECKPOINT, Checkpoint, Progress, load_checkpoint, same_recipe, save_checkpoint
+from iconotext.train.checkpoint import (
+    CHECKPOINT,
+    Checkpoint,
+    Progress,
+    Row,
+    load_checkpoint,
+    same_recipe,
+    save_checkpoint,
+    write_log,
+)
 from iconotext.train.collapse import collapse_of, has_ended, informed, wants_remedy
-from iconotext.train.log import Row, write_log
 from iconotext.train.loss import batch_loss
 from iconotext.train.prepared import Prepared, TrainingSentences, learned_relations, open_prepared
 from iconotext.train.schedule import learning_rate

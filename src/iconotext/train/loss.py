@@ -10,9 +10,8 @@ import torch
 from torch import Tensor
 
 from iconotext.objectives import CONTRASTS
-from iconotext.objectives.coherence import coherence
 from iconotext.objectives.contrastive import directions, loss_without_information, sample_negatives
-from iconotext.objectives.within import draw_members, intra_document, posterior
+from iconotext.objectives.within import coherence, draw_members, intra_document, posterior
 from iconotext.recipe import Recipe
 from iconotext.similarity.sets import negative_similarities, own_similarities, set_similarities
 from iconotext.train.batches import Batch

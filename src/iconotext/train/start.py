@@ -16,8 +16,7 @@ from iconotext.features.region_files import is_region_file
 from iconotext.features.word_vectors import MINILM, WORD2VEC
 from iconotext.plain_text import counted
 from iconotext.recipe.settings import REGION_FILES
-from iconotext.train.labelled import labelled_documents
-from iconotext.train.prepared import Prepared, learned_relations
+from iconotext.train.prepared import Prepared, labelled_documents, learned_relations
 
 if TYPE_CHECKING:
     from torch import nn

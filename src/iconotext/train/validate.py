@@ -22,8 +22,8 @@ from iconotext.objectives.contrastive import draw_single_pairs
 from iconotext.recipe import Recipe, SimilaritySettings
 from iconotext.train.arrays import span_counts
 from iconotext.train.batches import Batch, epoch_batches, planned_reads, read_ahead
-from iconotext.train.labelled import labelled_pairs
 from iconotext.train.loss import batch_loss, losses_of, no_information_losses
+from iconotext.train.prepared import labelled_pairs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
-    from iconotext.recipe.relations import RelationSettings
+    from iconotext.recipe.recipe import RelationSettings
     from iconotext.train.prepare import Report
     from iconotext.train.relations.data import RelationData
     from iconotext.types import FloatMatrix

@@ -17,7 +17,8 @@ from iconotext.evaluate.metrics import average_precision
 from iconotext.extras import require
 from iconotext.features import cached_image, load_image_backbone
 from iconotext.recipe import dump_recipe
-from iconotext.recipe.relations import RelationRecipe, RelationSettings, is_relation_recipe, load_relation_recipe
+from iconotext.recipe.recipe import RelationRecipe, RelationSettings
+from iconotext.recipe.toml import is_relation_recipe, load_relation_recipe
 from iconotext.relations import RELATIONS
 from iconotext.system.files import locked, reporting_full_disk, write_text
 from iconotext.train.checkpoint import BUSY, LOCK, same_recipe

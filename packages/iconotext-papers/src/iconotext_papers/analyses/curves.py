@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iconotext.errors import CorpusError, SettingError
-from iconotext.train.log import LOG
+from iconotext.train.checkpoint import LOG
 from iconotext_papers.charts import BLUE, ORANGE, check_figure, legend_above, write_figure
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from iconotext.errors import CorpusError, FeatureError
 from iconotext.evaluate.metrics import LINK_METRICS
 from iconotext.evaluate.results import Evaluation, Results, evaluate, read_results, write_results
 from iconotext.report.tables import Drawing, Section
-from iconotext.train.log import LOG
+from iconotext.train.checkpoint import LOG
 from iconotext.train.summary import describe_shares
 from iconotext_papers.analyses.curves import read_curve, write_curves
 from iconotext_papers.analyses.seeds import over_seeds

@@ -22,8 +22,8 @@ from iconotext.report.tables import Section, footnoted
 from iconotext.system.processes import Child, GoneError, with_messages
 from iconotext.system.threads import environment, thread_shares, usable_cores
 from iconotext.train.checkpoint import gone_if_refused
-from iconotext.train.labelled import labelled_documents
 from iconotext.train.prepare import Report, no_report, prepare, prepared_key
+from iconotext.train.prepared import labelled_documents
 from iconotext.train.run import finished
 from iconotext.train.start import check_corpora, check_start, with_init
 from iconotext_papers.published import PublishedTable

@@ -14,7 +14,7 @@ from iconotext.errors import SettingError
 from iconotext.plain_text import did_you_mean, there_are
 from iconotext.report.tables import Section, footnoted
 from iconotext.system.files import write_text
-from iconotext.train.log import LOG
+from iconotext.train.checkpoint import LOG
 from iconotext_papers.published import PublishedTable
 from iconotext_papers.tables.comparison import (
     RESULTS,
