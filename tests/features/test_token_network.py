@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iconotext.features import e5, use
 from iconotext.features.minilm import DIM
-from iconotext.features.token_network import TOKENS, batches
+from iconotext.features.token_network import E5, TOKENS, USE, batches, load_others
 from iconotext.system.threads import THREADS
 
 HOSTILE = [
@@ -28,13 +27,13 @@ SENTENCES = ["Eine rote Straßenbahn wartet.", "Červená tramvaj čeká.", "赤
 TEXTS = [*SENTENCES, *HOSTILE, *(f"Satz {i} " + "und so weiter " * (i % 23) for i in range(24))]
 
 
-@pytest.fixture(params=[use, e5], ids=["use", "e5"])
+@pytest.fixture(params=[USE, E5], ids=["use", "e5"])
 def shipped(request):
     return request.param
 
 
 def test_a_text_is_the_same_to_the_last_bit_in_every_batch(shipped, monkeypatch):
-    encode = shipped.NETWORK.encode
+    encode = shipped.encode
     together = encode(TEXTS)
     assert together.shape == (len(TEXTS), DIM)
     assert together.dtype == np.float32
@@ -51,26 +50,26 @@ def test_a_text_is_the_same_to_the_last_bit_in_every_batch(shipped, monkeypatch)
     [("", " \t\n"), ("\u200b", ""), ("\ud800", "?"), ("word " * 300, "word " * 400)],
 )
 def test_texts_that_are_the_same(shipped, text, same):
-    np.testing.assert_array_equal(*shipped.NETWORK.encode([text, same]))
+    np.testing.assert_array_equal(*shipped.encode([text, same]))
 
 
 def test_control_pieces_in_a_text_are_text(shipped):
-    tokenizer = shipped.NETWORK.tokenizer
+    tokenizer = shipped.tokenizer
     begin, end = tokenizer.encode("").ids
     ids = tokenizer.encode("<s> a </s> <unk>").ids
     assert (ids[0], ids[-1]) == (begin, end)
     assert not {begin, end} & set(ids[1:-1])
-    assert len(tokenizer.encode("word " * 300)) == shipped.NETWORK.longest
+    assert len(tokenizer.encode("word " * 300)) == shipped.longest
 
 
 def test_no_texts(shipped):
-    assert shipped.NETWORK.encode([]).shape == (0, DIM)
+    assert shipped.encode([]).shape == (0, DIM)
 
 
 def test_the_name_has_a_digest_of_the_weights(shipped):
-    contents = [(shipped.NETWORK.folder / f"{name}.safetensors").read_bytes() for name in ("weights", "map")]
+    contents = [(shipped.folder / f"{name}.safetensors").read_bytes() for name in ("weights", "map")]
     digest = hashlib.sha256(b"".join(contents)).hexdigest()[:8]
-    assert f"{shipped.NETWORK.folder.name}-{digest}" == shipped.NAME
+    assert f"{shipped.folder.name}-{digest}" in (load_others().name, load_others().other.name)
 
 
 @given(st.lists(st.integers(2, 256), max_size=300))

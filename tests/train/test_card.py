@@ -8,13 +8,12 @@ PREPARED = {"backbones": {"text": "words", "image": "net-1"}, "documents": 12, "
 
 def test_card_says_what_is_known():
     recipe = make_recipe({"name": "mine", "follows": "nobody"}, source="test")
-    found: dict[str, object] = {"documents": 5, "undefined": 1, "auc": 0.75, "p@1": 0.5, "p@5": 0.25}
-    found["intervals"] = {"auc": [0.7, 0.8], "p@1": [0.4, 0.6], "p@5": [0.2, 0.3]}
+    found = {"documents": 5, "undefined": 1, "auc": 0.75, "p@1": 0.5, "p@5": 0.25}
     metrics = {"best_epoch": 2, "epochs": 9, "validation_loss": 0.123456, "test": found}
     card = model_card(recipe, PREPARED, metrics)
     assert card.startswith("# mine\n")
-    assert "| test | 4 | 75.0 (70.0–80.0) | 50.0 (40.0–60.0) | 25.0 (20.0–30.0) |" in card
-    assert "Best epoch: 2 of 9, validation loss 0.1235" in card
+    assert "- test: AUC 75.0, p@1 50.0, p@5 25.0 (4 documents with gold links)\n" in card
+    assert "- best epoch 2 of 9, validation loss 0.1235\n" in card
     assert "12 (3 without" in card
 
 
@@ -22,7 +21,7 @@ def test_card_without_gold_links_says_so():
     recipe = make_recipe({"name": "mine"}, source="test")
     card = model_card(recipe, PREPARED, {"best_epoch": 1, "epochs": 1, "validation_loss": 1.0})
     assert "No gold links were known" in card
-    assert "| split" not in card
+    assert "test:" not in card
 
 
 def test_names_in_a_card_are_text():

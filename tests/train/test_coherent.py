@@ -333,10 +333,10 @@ def test_card_and_figures_say_what_pairs_are_worth(tmp_path):
     assert 1 <= test["median_rank"] <= 32
     assert "auc" not in test
     card = (tmp_path / "model" / "README.md").read_text()
-    assert "chosen by the median rank" in card
+    assert ", which chose it" in card
     assert "- Tells the relations Visible, Action, Story, Meta between a text and an image" in card
-    assert f"| test | 32 | {test['median_rank']:.1f} of 32 |" in card
-    assert "| average precision | Visible | Action | Story | Meta |" in card
+    assert f"- test: median rank {test['median_rank']:.1f} of 32, R@1 " in card
+    assert "Story: average precision " in card
 
 
 def test_averaged_weights_do_not_go_with_batch_norms():

@@ -126,7 +126,7 @@ def test_a_run_that_dies_is_stopped_told_and_never_counts_as_a_success(large, tm
     assert finished(tmp_path / "model")
     assert metrics["epochs"] == metrics["collapse"]["epoch"] < 12
     assert metrics["no_information"] == pytest.approx(0.4)
-    assert "Note: training collapsed" in (tmp_path / "model/README.md").read_text()
+    assert "- training collapsed" in (tmp_path / "model/README.md").read_text()
     last = log_of(tmp_path / "model")[-1]
     assert float(last["validation_loss"]) == pytest.approx(float(last["no_information"]))
     assert float(last["no_gradient"]) > 0.5
@@ -144,7 +144,7 @@ def test_the_remedy_is_a_new_run_with_the_mean_and_is_the_same_after_an_interrup
     train(remedied, [large], tmp_path / "whole", prepared=arrays)
     metrics = metrics_of(tmp_path / "whole")
     assert (metrics["began_again_after"], metrics["epochs"]) == (1, 3)
-    assert "Note: nothing was learned in " in (tmp_path / "whole/README.md").read_text()
+    assert "- nothing was learned in " in (tmp_path / "whole/README.md").read_text()
     mean = small_recipe(objective={"mean_epochs": 3}, training=training)
     train(mean, [large], tmp_path / "mean", prepared=arrays)
     assert weights_of(tmp_path / "whole") == weights_of(tmp_path / "mean")

@@ -13,7 +13,6 @@ from iconotext.evaluate.metrics import LINK_METRICS
 from iconotext.features.word_vectors import load_vocabulary, words_of
 from iconotext.plain_text import counted
 from iconotext.report.as_markdown import inline_text
-from iconotext.report.tables import Grid, percent
 
 if TYPE_CHECKING:
     from iconotext.recipe import Recipe
@@ -28,11 +27,15 @@ LITTLE = 0.01
 
 def model_summary(folder: Path) -> Iterator[str]:
     """Yield lines about a linking model: its best epoch, then its metrics on each split that it was not trained on."""
-    metrics = read_metrics(folder)
+    first, *others = _figures(read_metrics(folder))
+    yield f"{folder}: {first}"
+    yield from others
+
+
+def _figures(metrics: Mapping[str, Any]) -> Iterator[str]:
     chosen_by = metrics.get("validation_median_rank")
     yield (
-        f"{folder}: best epoch {metrics['best_epoch']} of {metrics['epochs']}, "
-        f"validation loss {metrics['validation_loss']:.4f}"
+        f"best epoch {metrics['best_epoch']} of {metrics['epochs']}, validation loss {metrics['validation_loss']:.4f}"
         + ("" if chosen_by is None else f", median rank {chosen_by:.1f}, which chose it")
     )
     if "concepts" in metrics:
@@ -154,15 +157,12 @@ AS_TRAINED = (
     "links, which computes projections in integers, and can differ in the first decimal."
 )
 
-CARD_METRICS = {"AUC": "auc", "p@1": "p@1", "p@5": "p@5"}
-
 
 def model_card(recipe: Recipe, prepared: Mapping[str, Any], metrics: Mapping[str, Any]) -> str:
     """Write the model card in Markdown: training, data (``Prepared.meta``), metrics, and how to use the model."""
     backbones = prepared["backbones"]
-    best = f"validation loss {metrics['validation_loss']:.4f}"
-    if "validation_median_rank" in metrics:
-        best += f"; chosen by the median rank on validation, {metrics['validation_median_rank']:.1f}"
+    known = [metrics[split] for split in ("validation", "test") if split in metrics]
+    of_pairs = any("median_rank" in figures for figures in known)
     lines = [
         f"# {inline_text(recipe.name)}",
         "",
@@ -172,50 +172,16 @@ def model_card(recipe: Recipe, prepared: Mapping[str, Any], metrics: Mapping[str
         f"- Starts from: text {inline_text(backbones['text'])}, images {inline_text(backbones['image'])}"
         + (f", the model {inline_text(recipe.init)}" if recipe.init else ""),
         f"- Documents: {prepared['documents']} ({prepared['skipped']} without sentences or readable images left out)",
-        f"- Best epoch: {metrics['best_epoch']} of {metrics['epochs']}, {best}",
-        *(f"- Note: {inline_text(line)}" for line in notes(metrics)),
+        *(f"- {inline_text(line)}" for line in _figures(metrics)),
     ]
     if metrics.get("relations"):
         names = ", ".join(map(inline_text, metrics["relations"]))
         lines.append(f"- Tells the relations {names} between a text and an image")
-    if "concepts" in metrics:
-        lines.append(f"- Concepts: {describe_shares(metrics['concepts'])}")
-    lines.append("")
-    paired = {split: metrics[split] for split in ("validation", "test") if "median_rank" in metrics.get(split, {})}
-    if paired:
-        lines += [*(grid.markdown() for grid in _pair_grids(paired)), AS_TRAINED, ""]
-        lines += ["    iconotext library add LIBRARY photos/ --model THIS_FOLDER", ""]
-        return "\n".join(lines)
-    rows = [(split, *_figures(metrics[split])) for split in ("validation", "test") if split in metrics]
-    if rows:
-        lines.append(Grid("", ("split", "documents", *CARD_METRICS), rows).markdown())
-        lines += ["Per cent, with 95 % bootstrap intervals over documents. Validation documents chose the epoch."]
-        lines += [AS_TRAINED, ""]
-    else:
-        lines += ["No gold links were known, so nothing says how good the links are but the validation loss.", ""]
-    lines += ["    iconotext link docs/ --model THIS_FOLDER", ""]
-    return "\n".join(lines)
-
-
-def _pair_grids(splits: Mapping[str, Mapping[str, Any]]) -> Iterator[Grid]:
-    """Yield a table of retrieval, and one of average precision of the relations, by split."""
-    rows = [
-        (
-            split,
-            str(figures["pairs"]),
-            f"{figures['median_rank']:.1f} of {figures['pool']}",
-            *(percent(figures[f"r@{k}"]) for k in (1, 5, 10)),
-        )
-        for split, figures in splits.items()
-    ]
-    yield Grid("", ("split", "pairs", "median rank", "R@1", "R@5", "R@10"), rows)
-    precisions = {split: figures.get("average_precision", {}) for split, figures in splits.items()}
-    relations = list(dict.fromkeys(name for by_name in precisions.values() for name in by_name))
-    if relations:
-        cells = [
-            (split, *(_precision(by_name.get(name)) for name in relations)) for split, by_name in precisions.items()
-        ]
-        yield Grid("", ("average precision", *relations), cells)
+    nothing = "No gold links were known, so nothing says how good the links are but the validation loss."
+    command = "library add LIBRARY photos/" if of_pairs else "link docs/"
+    return "\n".join(
+        [*lines, "", AS_TRAINED if known else nothing, "", f"    iconotext {command} --model THIS_FOLDER", ""]
+    )
 
 
 def _learned_from(recipe: Recipe) -> str:
@@ -223,14 +189,3 @@ def _learned_from(recipe: Recipe) -> str:
         return "without labelled links"
     share = recipe.training.labelled
     return "on the gold links of its training documents" + (f", of {100 * share:g} % of them" if share < 1 else "")
-
-
-def _figures(figures: Mapping[str, Any]) -> list[str]:
-    cells = [str(figures["documents"] - figures["undefined"])]
-    for metric in CARD_METRICS.values():
-        if (interval := figures["intervals"][metric]) is None:
-            cells.append("–")
-        else:
-            low, high = (100 * end for end in interval)
-            cells.append(f"{100 * figures[metric]:.1f} ({low:.1f}–{high:.1f})")
-    return cells
