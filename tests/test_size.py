@@ -24,8 +24,8 @@ SOURCE = Path(iconotext.__file__).parent
 TESTS = Path(__file__).parent
 PAPERS = TESTS.parent / "packages/iconotext-papers"
 LIMITS = {
-    "lines of src": 63_990,
-    "modules of src": 325,
+    "lines of src": 63_160,
+    "modules of src": 314,
     "lines of the package of the papers": 10_000,
     "lines of tests": 57_040,
     "modules that a document enters while it is linked": 15,
