@@ -16,8 +16,8 @@ import numpy as np
 from iconotext.encoders.spaces import in_one_call
 from iconotext.errors import FeatureError, SettingError, ShapeError
 from iconotext.features import minilm
-from iconotext.features.backbone import unit_rows
 from iconotext.features.efficientnet import imagenet_classes
+from iconotext.similarity import unit_rows
 
 if TYPE_CHECKING:
     from iconotext.encoders.spaces import Features

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from iconotext.errors import FeatureError, SettingError, ShapeError
-from iconotext.features.backbone import unit_rows
+from iconotext.similarity import unit_rows
 from iconotext.system.strict_json import parse_json
 
 if TYPE_CHECKING:

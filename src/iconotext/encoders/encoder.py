@@ -18,8 +18,8 @@ from iconotext.encoders.bridge import CONCEPTS, ConceptBridge
 from iconotext.encoders.image_source import ImageSource, NumberedFeatures, picture_source
 from iconotext.encoders.spaces import SharedSpace
 from iconotext.features import cached_text, share_space
-from iconotext.features.backbone import unit_rows
 from iconotext.features.languages import encode_texts
+from iconotext.similarity import unit_rows
 from iconotext.types import Image
 
 if TYPE_CHECKING:

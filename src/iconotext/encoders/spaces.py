@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Protocol, TypeGuard
 
 import numpy as np
 
-from iconotext.features.backbone import TextBackbone, unit_rows
+from iconotext.features.backbone import TextBackbone
 from iconotext.networks.int8 import load_projection
 from iconotext.recipe.encoders import ProjectionSettings
+from iconotext.similarity import unit_rows
 
 if TYPE_CHECKING:
     from torch import Tensor

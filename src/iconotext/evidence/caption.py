@@ -26,7 +26,7 @@ from iconotext.evidence.words import (
     tokens_of,
     words_of,
 )
-from iconotext.features.backbone import unit_rows
+from iconotext.similarity import unit_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

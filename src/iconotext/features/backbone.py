@@ -160,12 +160,6 @@ def share_space(text: TextBackbone, image: ImageBackbone) -> bool:
     return text.name == image.name
 
 
-def unit_rows(vectors: FloatMatrix) -> FloatMatrix:
-    """(n, dim) rows scaled to length 1, whose dot products are cosines; rows of zeros stay."""
-    lengths = np.sqrt(np.square(vectors).sum(axis=1, keepdims=True))
-    return np.asarray(vectors / np.where(lengths > 0, lengths, 1), np.float32)
-
-
 def check_finite(name: str, arrays: Mapping[str, torch.Tensor | NDArray[Any]]) -> None:
     """Raise ``FeatureError`` if a number of a model is not finite."""
     for part, array in arrays.items():

@@ -16,7 +16,7 @@ import numpy as np
 from PIL import Image as Pillow
 
 from iconotext.errors import FeatureError, one_line
-from iconotext.features.backbone import DualEncoder, ImageBackbone, TextBackbone, unit_rows
+from iconotext.features.backbone import DualEncoder, ImageBackbone, TextBackbone
 from iconotext.features.catalogue import catalogue_entry
 from iconotext.features.decoding import SIDE, network_backbone
 from iconotext.features.graph_files import (
@@ -31,6 +31,7 @@ from iconotext.features.graph_files import (
 from iconotext.features.graph_inputs import Pixels, Tokens
 from iconotext.features.model_folder import name_and_precision, revised_name
 from iconotext.features.runtime import Graph, open_graph
+from iconotext.similarity import unit_rows
 from iconotext.system.threads import on_cores
 
 if TYPE_CHECKING:

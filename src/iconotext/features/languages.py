@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from iconotext.features.backbone import unit_rows
 from iconotext.features.minilm import load_tokenizer
 from iconotext.read.sentences import ENGLISH, LATIN_LETTER, OTHER_LETTER, WORD, language_probabilities
+from iconotext.similarity import unit_rows
 
 if TYPE_CHECKING:
     from iconotext.features.backbone import TextBackbone

@@ -21,10 +21,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iconotext.features.backbone import TextBackbone, unit_rows
+from iconotext.features.backbone import TextBackbone
 from iconotext.features.minilm import DIM
 from iconotext.features.model_folder import shipped_folder
 from iconotext.features.runtime import WEIGHTS, Graph, open_graph
+from iconotext.similarity import unit_rows
 from iconotext.system.threads import on_cores
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from iconotext.features.backbone import unit_rows
 from iconotext.features.runtime import open_graph
 from iconotext.recipe.encoders import ProjectionSettings
+from iconotext.similarity import unit_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,11 +1,16 @@
 """Turns vectors of sentences and images into similarities of whole sets, as PyTorch tensors with gradients.
 
-``SIMILARITIES`` lists the ways in which the cosines of a document's sentences and images become one number.
+``SIMILARITIES`` lists the ways in which the cosines of a document's sentences and images become one number;
+``unit_rows`` makes vectors whose products are cosines.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from iconotext.types import FloatMatrix
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,3 +69,11 @@ SIMILARITIES = {
         ),
     )
 }
+
+
+def unit_rows(vectors: FloatMatrix) -> FloatMatrix:
+    """(n, dim) rows scaled to length 1, whose dot products are cosines; rows of zeros stay."""
+    import numpy as np  # here, since recipes are read without it
+
+    lengths = np.sqrt(np.square(vectors).sum(axis=1, keepdims=True))
+    return np.asarray(vectors / np.where(lengths > 0, lengths, 1), np.float32)
