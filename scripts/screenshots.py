@@ -137,7 +137,7 @@ def demo_article(camera: Camera) -> None:
     folder = camera.folder / "demo"
     subprocess.run([sys.executable, "-m", "iconotext", "demo", str(folder)], check=True, stdout=subprocess.DEVNULL)
     for name, scheme in {"desktop": "light", "dark": "dark"}.items():
-        page = camera.browser.new_page(viewport={"width": 1280, "height": 900}, color_scheme=scheme)
+        page = camera.browser.new_page(viewport={"width": 1280, "height": 640}, color_scheme=scheme)
         page.goto((folder / "linked/article.html").as_uri())
         page.wait_for_selector("html.js")
         page.get_by_role("heading", name="At the kitchen table").evaluate("(head) => scrollTo(0, head.offsetTop)")

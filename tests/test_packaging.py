@@ -7,17 +7,31 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
+import yaml
 
+from iconotext import __version__
 from iconotext.cli.app import app
 
 ROOT = Path(__file__).parents[1]
 CONTAINER = ROOT / "packaging/Containerfile"
 LINES = CONTAINER.read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
+
+
+def test_every_place_names_the_same_version_and_python():
+    for project in ("", "packages/iconotext-papers", "packages/iconotext-check"):
+        about = tomllib.loads((ROOT / project / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        assert (about["version"], about["requires-python"]) == (__version__, ">=3.11")
+    assert yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["version"] == __version__
+    assert f"rev: v{__version__}\n" in (ROOT / "docs/check.md").read_text(encoding="utf-8")
+    badges = (ROOT / "docs/images/badges.svg").read_text(encoding="utf-8")
+    assert {f">{__version__}<", ">3.11+<", ">MIT<"} <= set(re.findall(r">[^<>]+<", badges))
+    assert f"![Version {__version__}, Python 3.11 or newer, MIT" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def instruction(name):

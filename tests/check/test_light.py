@@ -1,4 +1,4 @@
-"""The light distribution, the hook and the action: what they name is there, runs, and is light."""
+"""The distribution of the check alone, its hook and its action: what they name is there, runs, and is light."""
 
 from __future__ import annotations
 
@@ -7,17 +7,22 @@ import os
 import re
 import subprocess
 import sys
+import tarfile
+import tomllib
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 import yaml
 
-from iconotext.check.standalone import READS, main
 from iconotext.read.format import all_formats
+from iconotext_check.program import READS, main
 from tests.fuzz.seeds import seeds
 
 ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "packages/iconotext-check"
+PROGRAM = "from iconotext_check import main; main()"
+MODULES = f"{ROOT / 'src'}{os.pathsep}{PACKAGE / 'src'}"
 MEGABYTE = 1e6
 
 
@@ -57,8 +62,8 @@ def test_the_program_has_the_options_of_the_command(tmp_path, monkeypatch, capsy
 
 
 def test_it_imports_nothing_heavy():
-    code = "import sys, iconotext.check.standalone; print([m for m in ('numpy', 'onnxruntime', 'PIL', 'typer') if m in sys.modules])"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    code = "import sys, iconotext_check.program; print([m for m in ('numpy', 'onnxruntime', 'PIL', 'typer') if m in sys.modules])"
+    environment = {**os.environ, "PYTHONPATH": MODULES}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -67,9 +72,11 @@ def test_it_reads_every_format_that_it_names_without_the_packages_of_the_whole_p
     for format_ in READS:
         (tmp_path / f"a{all_formats()[format_].suffixes[0]}").write_bytes(seeds(format_)[0])
     absent = ("numpy", "onnxruntime", "PIL", "trafilatura", "typer", "pypdfium2", "rich")
-    code = f"import sys; sys.modules.update(dict.fromkeys({absent})); from iconotext.check.standalone import main; main(['.', '--json'])"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    code = f"import sys; sys.modules.update(dict.fromkeys({absent})); {PROGRAM}"
+    environment = {**os.environ, "PYTHONPATH": MODULES}
+    done = subprocess.run(
+        [sys.executable, "-c", code, ".", "--json"], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
     assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
     assert done.stderr.endswith(f" of {len(READS)} documents\n")  # none is damaged, or in want of a package
     assert {Path(row["place"]["path"]).suffix for row in json.loads(done.stdout)} >= {
@@ -82,11 +89,10 @@ def test_it_reads_every_format_that_it_names_without_the_packages_of_the_whole_p
 
 
 def test_the_hook_is_valid_and_names_the_program():
-    (hook,) = import_module("pre_commit.clientlib").load_manifest(str(ROOT / ".pre-commit-hooks.yaml"))
-    assert hook["entry"] == "iconotext-check"
-    assert (
-        'iconotext-check = "iconotext.check.standalone:main"' in (ROOT / "packaging/check/pyproject.toml").read_text()
-    )
+    (hook,) = import_module("pre_commit.clientlib").load_manifest(str(PACKAGE / ".pre-commit-hooks.yaml"))
+    assert tomllib.loads((PACKAGE / "pyproject.toml").read_text())["project"]["scripts"] == {
+        hook["entry"]: "iconotext_check:main"
+    }
 
 
 @pytest.mark.slow
@@ -95,7 +101,7 @@ def test_the_hook_is_valid_and_names_the_program():
 )
 def test_the_action_runs_the_program(tmp_path, settings, status):
     write_documents(tmp_path)
-    action = yaml.safe_load((ROOT / "action.yml").read_text())
+    action = yaml.safe_load((PACKAGE / "action.yml").read_text())
     assert action["runs"]["using"] == "composite"
     (check,) = [step for step in action["runs"]["steps"] if step.get("name") == "Check"]
     asked = {name: f"${{{{ inputs.{name.lower()} }}}}" for name in check["env"]}
@@ -103,9 +109,7 @@ def test_the_action_runs_the_program(tmp_path, settings, status):
     assert {name.lower() for name in asked} == set(action["inputs"])
     program = tmp_path / "iconotext-check/bin/iconotext-check"
     program.parent.mkdir(parents=True)
-    program.write_text(
-        f'#!/bin/sh\nPYTHONPATH={ROOT / "src"} exec {sys.executable} -m iconotext.check.standalone "$@"\n'
-    )
+    program.write_text(f'#!/bin/sh\nPYTHONPATH={MODULES} exec {sys.executable} -c "{PROGRAM}" "$@"\n')
     program.chmod(0o755)
     given = {"PATHS": "docs", "ARGUMENTS": "", "BASELINE": "", "SARIF": "", "RUNNER_TEMP": str(tmp_path), **settings}
     done = subprocess.run(["bash", "-eo", "pipefail", "-c", check["run"]], cwd=tmp_path, env={**os.environ, **given})
@@ -117,9 +121,9 @@ def test_the_action_runs_the_program(tmp_path, settings, status):
 @pytest.mark.install
 def test_the_action_installs_what_it_runs_and_it_is_light(tmp_path):
     write_documents(tmp_path)
-    steps = {step["name"]: step for step in yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"]}
+    steps = {step["name"]: step for step in yaml.safe_load((PACKAGE / "action.yml").read_text())["runs"]["steps"]}
     given = {
-        "ACTION": ROOT,
+        "ACTION": PACKAGE,
         "PATHS": "docs",
         "ARGUMENTS": "--json",
         "BASELINE": "",
@@ -134,7 +138,8 @@ def test_the_action_installs_what_it_runs_and_it_is_light(tmp_path):
     assert [row["rule"] for row in json.loads(printed)] == ["alt-placeholder", "alt-missing"]
     (packages,) = (tmp_path / "iconotext-check/lib").glob("python3*/site-packages")
     brought = {path.name for path in packages.iterdir()}
-    assert not brought & {"numpy", "onnxruntime", "PIL", "typer", "rich", "trafilatura"}
+    # No folder iconotext: whoever installs iconotext as well, in any order, has both, and may uninstall either.
+    assert not brought & {"iconotext", "numpy", "onnxruntime", "PIL", "typer", "rich", "trafilatura"}
     tools = ("pip", "setuptools", "pkg_resources")  # which venv brings
     files = [file for file in packages.rglob("*") if file.is_file()]
     own = [file for file in files if not file.relative_to(packages).parts[0].startswith(tools)]
@@ -155,18 +160,27 @@ OTHERS = {
 
 @pytest.mark.slow
 @pytest.mark.install
-def test_pre_commit_installs_the_hook_of_the_guide_and_runs_it(tmp_path):
-    write_documents(tmp_path)
+def test_pre_commit_installs_the_hook_of_the_guide_at_its_revision_and_runs_it(tmp_path):
+    """The repository of the hook is the sdist, unpacked."""
+    run(sys.executable, "-m", "build", "--sdist", "--outdir", tmp_path, PACKAGE, folder=tmp_path, expected=0)
+    (sdist,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(sdist) as packed:
+        packed.extractall(tmp_path, filter="data")
+    hook = tmp_path / sdist.name.removesuffix(".tar.gz")
     block = re.search(r"^```yaml\n(repos:.*?)^```$", (ROOT / "docs/check.md").read_text(), re.MULTILINE | re.DOTALL)
     assert block is not None
-    config = block[1].replace(
-        "additional_dependencies: [iconotext-check]", f"additional_dependencies: [{ROOT / 'packaging/check'}]"
-    )
-    (tmp_path / ".pre-commit-config.yaml").write_text(config)
-    run("git", "init", "--quiet", folder=tmp_path, expected=0)
-    run("git", "add", ".", folder=tmp_path, expected=0)
-    home = f"PRE_COMMIT_HOME={tmp_path / 'home'}"
-    hook = ["env", home, sys.executable, "-m", "pre_commit", "run", "--all-files"]
-    printed = run(*hook, folder=tmp_path, expected=1)
+    (guide,) = yaml.safe_load(block[1])["repos"]
+    git = ("git", "-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+    user = tmp_path / "user"
+    user.mkdir()
+    write_documents(user)
+    (user / ".pre-commit-config.yaml").write_text(yaml.safe_dump({"repos": [{**guide, "repo": hook.as_uri()}]}))
+    for folder in (hook, user):
+        run("git", "init", "--quiet", folder=folder, expected=0)
+        run("git", "add", ".", folder=folder, expected=0)
+    run(*git, "commit", "--quiet", "--message", "Release", folder=hook, expected=0)
+    run("git", "tag", guide["rev"], folder=hook, expected=0)
+    command = ["env", f"PRE_COMMIT_HOME={tmp_path / 'home'}", sys.executable, "-m", "pre_commit", "run", "--all-files"]
+    printed = run(*command, folder=user, expected=1)
     assert "alt-placeholder" in printed
     assert "alt-missing" in printed

@@ -9,24 +9,32 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-SOURCE = Path(__file__).parents[2] / "src"
-PROGRAM = ("iconotext.check.standalone", "iconotext.system.worker")
+HERE = Path(__file__).parent
+PROGRAM = HERE / "src/iconotext_check/program.py"
+SOURCE = HERE.parents[1] / "src"
 
 
 class Modules(BuildHookInterface[Any]):
-    """Puts the modules into the wheel."""
+    """Puts the modules, and the licence of the whole, into the sdist, or straight into the wheel."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Name them."""
-        for path in needed():
-            build_data["force_include"][str(path)] = path.relative_to(SOURCE).as_posix()
+        """Name them, unless they are there: a wheel is also made of the sdist, and a clone is used as it lies."""
+        if version == "editable" or (PROGRAM.parent / "modules").is_dir():
+            return
+        into = "src/iconotext_check" if self.target_name == "sdist" else "iconotext_check"
+        files = build_data["force_include"]
+        files.update({str(path): f"{into}/modules/{path.relative_to(SOURCE).as_posix()}" for path in needed()})
+        if self.target_name == "sdist":
+            files[str(HERE.parents[1] / "LICENSE")] = "LICENSE"
 
 
 def needed() -> list[Path]:
     """The files of the modules."""
     found: set[Path] = set()
     # Readers are imported when a document needs them; ``pandoc.convert`` knows which formats need an extra.
-    waiting = [*PROGRAM, *(f"iconotext.read.{name}" for name in (*_formats(), "pandoc.convert"))]
+    program = ast.parse(PROGRAM.read_text(encoding="utf-8"))
+    readers = (f"iconotext.read.{name}" for name in (*_formats(program), "pandoc.convert"))
+    waiting = ["iconotext.system.worker", *_imported(program), *readers]
     while waiting:
         for path in _files(waiting.pop()):
             if path not in found:
@@ -35,10 +43,9 @@ def needed() -> list[Path]:
     return sorted(found)
 
 
-def _formats() -> Iterator[str]:
+def _formats(program: ast.Module) -> Iterator[str]:
     """The formats that the program reads, ``READS`` in its module; the module of each reader has the format's name."""
-    program = (SOURCE / "iconotext/check/standalone.py").read_text(encoding="utf-8")
-    for node in ast.parse(program).body:
+    for node in program.body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "READS":
             yield from ast.literal_eval(node.value)
 

@@ -1,7 +1,6 @@
-"""The program ``iconotext-check``: only the check, with as few dependencies as possible.
+"""Options, output and status of ``iconotext-check``: those of ``iconotext check``, from the same settings classes.
 
-It is a distribution of its own (``packaging/check``) made of the same modules. Its options are made from the same
-settings class, by argparse instead of Typer and rich.
+By argparse instead of Typer and rich, which would be a third of what is installed.
 """
 
 from __future__ import annotations
@@ -112,7 +111,3 @@ def _add(parser: argparse.ArgumentParser, kind: Any, name: str) -> None:
 
 def _complain(line: str) -> None:
     print(f"iconotext: {readable(' '.join(line.splitlines()))}", file=sys.stderr)
-
-
-if __name__ == "__main__":
-    main()
