@@ -15,7 +15,7 @@ of the first column.
 
 A record of a benchmark has no published table: ``table`` is null and ``recipe`` empty, and its script writes it.
 ``title`` and ``about``, paragraphs of what was measured and what is known of it, make a page of such a record on the
-site (``site_hooks.py``).
+site (``make_site.py``).
 """
 
 from __future__ import annotations

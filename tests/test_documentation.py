@@ -83,7 +83,7 @@ NOT_OURS = {"conf.py"}
 """Files of others that the guides name: of Sphinx."""
 
 MADE = "live/"
-"""Pages that `scripts/site_hooks.py` adds to the site."""
+"""Pages that `scripts/make_site.py` adds to the site."""
 
 
 def text_of(path: Path) -> str:

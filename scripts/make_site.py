@@ -1,22 +1,23 @@
-"""What the site adds to the guides: pages that iconotext makes of our own documents, pages of records, and lists."""
+"""Make the site of the guides: python scripts/make_site.py; python scripts/make_site.py serve shows it in the browser.
+
+To the guides it adds pages that iconotext makes of our own documents, pages of records, and lists. Zensical, which
+calls nothing of ours, makes the site of all of them, as ``mkdocs.yml`` says.
+"""
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
-from functools import cache
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
-
-from mkdocs.exceptions import PluginError
-from mkdocs.structure.files import File
 
 ROOT = Path(__file__).parents[1]
+PAGES = ROOT / "build/docs"
 sys.path[:0] = [str(ROOT / "scripts")]
 
 import records  # noqa: E402  # lies beside this file
@@ -29,21 +30,44 @@ QUESTION = "Two children balance on a plank"
 """What is searched for on the page of a search."""
 
 
-def on_files(files: Any, *, config: Any) -> Any:
-    """Add the pages of ``live/``, since the site is made with the program that it describes, and those of records."""
+def main() -> None:
+    """Write what the site is made of into ``build/docs``, and build the site in ``site/``, or serve it."""
+    shutil.rmtree(PAGES, ignore_errors=True)
+    shutil.copytree(ROOT / "docs", PAGES)
+    (PAGES / "live/pictures").mkdir(parents=True)
     for name, content in live_pages().items():
-        files.append(File.generated(config, f"live/{name}", content=content))
-    for name in record_names():
-        files.append(File.generated(config, f"results/records/{name}.md", content=records.page(name)))
-    return files
+        (PAGES / "live" / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    names = sorted(path.stem for path in records.OTHERS.glob("*.json"))
+    for name in names:
+        write(f"results/records/{name}.md", records.page(name))
+    decisions = sorted((PAGES / "decisions").glob("*.md"))
+    add_list("decisions.md", {f"decisions/{path.name}": first_line(path) for path in decisions})
+    add_list("results/records.md", {f"records/{name}.md": records.read(name)["title"] for name in names})
+    for path in PAGES.rglob("*.md"):  # from the guides to the pages of records
+        text = path.read_text(encoding="utf-8")
+        path.write_text(re.sub(r"(\]\([^)\s]*\brecords/[\w.-]+)\.json\)", r"\1.md)", text), encoding="utf-8")
+    command = sys.argv[1:] or ["build", "--clean", "--strict"]
+    sys.exit(
+        subprocess.run([sys.executable, "-m", "zensical", *command, "-f", ROOT / "mkdocs.yml"], cwd=ROOT).returncode
+    )
 
 
-def record_names() -> list[str]:
-    """Return the names of the records that have a page."""
-    return sorted(path.stem for path in records.OTHERS.glob("*.json"))
+def write(page: str, text: str) -> None:
+    """Write a page of the site."""
+    (PAGES / page).write_text(text, encoding="utf-8")
 
 
-@cache
+def add_list(page: str, titles: Mapping[str, str]) -> None:
+    """Put a list of links, addresses to titles, below the text of a page."""
+    listed = "".join(f"\n- [{title}]({address})" for address, title in titles.items())
+    write(page, (PAGES / page).read_text(encoding="utf-8") + listed)
+
+
+def first_line(path: Path) -> str:
+    """Return the title of a page in Markdown."""
+    return path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
+
+
 def live_pages() -> dict[str, str | bytes]:
     """Link the demo, a section of a textbook and a recipe, search their pictures and check their alternative texts."""
     with tempfile.TemporaryDirectory() as name:
@@ -59,6 +83,7 @@ def live_pages() -> dict[str, str | bytes]:
         run(folder, "search", "lib", QUESTION, "--top", "4", "--html", "search.html")
         pages = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.html")}
         pictures = {f"pictures/{path.name}": path.read_bytes() for path in (folder / "garden").glob("*.png")}
+        pages["search.html"] = re.sub(r' href="file:[^"]*"', "", pages["search.html"])  # to documents that end here
         return {**pages, **pictures, "check.md": report(folder)}
 
 
@@ -85,9 +110,9 @@ pictures, from `iconotext context`. [The rules](../check.md).
 """
     rows = []
     for each in findings:
-        source, place = each["source"], each["place"]
+        source, place, message = each["source"], each["place"], html.escape(each["message"], quote=False)
         picture = f"![](pictures/{source}){{width=160}}"
-        rows.append(f"| {picture} | {place['path']}:{place['line']} | {each['message']} | {says.get(source, '')} |\n")
+        rows.append(f"| {picture} | {place['path']}:{place['line']} | {message} | {says.get(source, '')} |\n")
     return head + "".join(rows)
 
 
@@ -96,21 +121,9 @@ def run(folder: Path, *arguments: str, ends: int = 0) -> str:
     done = subprocess.run([sys.executable, "-m", "iconotext", *arguments], cwd=folder, capture_output=True, text=True)
     if done.returncode != ends:
         command = f"iconotext {' '.join(arguments)}"
-        raise PluginError(f"{command}: the site is made with the program; scripts/setup installs it. {done.stderr}")
+        raise SystemExit(f"{command}: the site is made with the program; scripts/setup installs it. {done.stderr}")
     return done.stdout
 
 
-def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> str:
-    """Lead from the guides to the pages of records, and put the lists of decisions and records below their texts."""
-    if page.file.src_path == "decisions.md":
-        found = sorted(Path(config["docs_dir"], "decisions").glob("*.md"))
-        titles = [path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ") for path in found]
-        return markdown + listed((title, f"decisions/{path.name}") for title, path in zip(titles, found, strict=True))
-    if page.file.src_path == "results/records.md":
-        return markdown + listed((records.read(name)["title"], f"records/{name}.md") for name in record_names())
-    return re.sub(r"(\]\([^)\s]*\brecords/[\w.-]+)\.json\)", r"\1.md)", markdown)
-
-
-def listed(links: Iterable[tuple[str, str]]) -> str:
-    """Return a list of links in Markdown, from titles and addresses."""
-    return "".join(f"\n- [{title}]({address})" for title, address in links)
+if __name__ == "__main__":
+    main()
