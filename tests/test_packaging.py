@@ -29,6 +29,7 @@ def test_every_place_names_the_same_version_and_python():
         assert (about["version"], about["requires-python"]) == (__version__, ">=3.11")
     assert yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["version"] == __version__
     assert f"rev: v{__version__}\n" in (ROOT / "docs/check.md").read_text(encoding="utf-8")
+    assert f"dist/iconotext-{__version__}-" in (ROOT / "docs/install.md").read_text(encoding="utf-8")
     badges = (ROOT / "docs/images/badges.svg").read_text(encoding="utf-8")
     assert {f">{__version__}<", ">3.11+<", ">MIT<"} <= set(re.findall(r">[^<>]+<", badges))
     assert f"![Version {__version__}, Python 3.11 or newer, MIT" in (ROOT / "README.md").read_text(encoding="utf-8")
