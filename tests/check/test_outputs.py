@@ -100,6 +100,14 @@ def test_sarif_of_a_repository(repository, monkeypatch):
     assert made["invocations"][0]["executionSuccessful"] is False
 
 
+def test_sarif_names_the_criteria_of_wcag():
+    log = sarif_log([], [], Path("/repository"))
+    SCHEMA.validate(log)
+    rules = {rule["id"]: rule for rule in log["runs"][0]["tool"]["driver"]["rules"]}
+    assert rules["alt-link"]["properties"]["tags"] == ["WCAG 2.2 1.1.1", "WCAG 2.2 2.4.4", "WCAG 2.2 4.1.2"]
+    assert rules["alt-long"]["properties"]["tags"] == []
+
+
 @pytest.mark.slow
 @given(st.lists(findings, max_size=4))
 def test_any_findings_fit_the_schema(made):

@@ -51,6 +51,18 @@ def test_names_are_unique():
     assert list(find_documents([])) == []
 
 
+def test_a_labelled_caption_is_that_of_all_pictures_above_it(tmp_path, picture):
+    for name in "abcd":
+        picture(f"{name}.png")
+    pictures = "\n\n".join(f"![]({name}.png)" for name in "abc")
+    text = f"![](d.png) is a map.\n\n{pictures}\n\nFigure 1: Three trams.\n\n![](d.png)\n\n*A map.*\n"
+    (tmp_path / "a.md").write_text(text)
+    captions = [image.caption for image in read(tmp_path / "a.md").images]
+    assert captions == [None, *["Figure 1: Three trams."] * 3, "A map."]
+    (tmp_path / "b.md").write_text(text.replace("Figure 1: Three trams.", "*Three trams.*"))
+    assert [image.caption for image in read(tmp_path / "b.md").images] == [None, None, None, "Three trams.", "A map."]
+
+
 def test_captions_can_be_sentences(tmp_path, picture):
     picture("a.png")
     figure = "<figure><img src='a.png' alt='A cat.'><figcaption>It sits. It sleeps.</figcaption></figure>"

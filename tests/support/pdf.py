@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -46,6 +48,18 @@ class Sheet:
             y += 1.2 * size
         return y
 
+    @contextmanager
+    def marked(self, content: int | None, name: str = "Span") -> Iterator[None]:
+        """Mark what is put on the sheet meanwhile: a numbered content, or an artifact, say."""
+        self.content.append(f"/{name} BMC" if content is None else f"/{name} << /MCID {content} >> BDC")
+        yield
+        self.content.append("EMC")
+
+    def curve(self, x: float, y: float, width: float, height: float) -> None:
+        """A drawn line from one corner to the other."""
+        foot = 792 - y - height
+        self.content.append(f"{x} {foot} m {x + width / 2} {foot + 9} l {x + width} {foot + height} l S")
+
     def picture(self, x: float, y: float, width: float, height: float, data: bytes, matrix: str | None = None) -> None:
         """A JPEG with its top left corner at (x, y)."""
         name = next((key for key, value in self.pictures.items() if value is data), f"Im{len(self.pictures)}")
@@ -85,6 +99,36 @@ def write_pdf(
     bodies[1] = f"<< /Type /Catalog /Pages 2 0 R {catalog} >>".encode()
     bodies[2] = f"<< /Type /Pages /Count {len(pages)} /Kids [{' '.join(f'{n} 0 R' for n in pages)}] >>".encode()
     return file_of(bodies)
+
+
+Element = tuple[str, str, list["Element | int"]]
+"""A tag: its name, further entries of its dictionary, and the tags or the numbers of marked contents in it."""
+
+
+def tagged_pdf(sheet: Sheet, *elements: Element, entries: str = "", objects: dict[int, bytes] | None = None) -> bytes:
+    """A tagged PDF of one page; ``entries`` are further ones of the tree's root."""
+    bodies = dict(objects or {})
+    parents: dict[int, int] = {}  # content to the object of its tag
+    page = 11 + len(sheet.pictures)
+
+    def add(element: Element, parent: int) -> int:
+        name, more, kids = element
+        number = 1000 + len(bodies)
+        bodies[number] = b""
+        parents.update({kid: number for kid in kids if isinstance(kid, int)})
+        within = " ".join(str(kid) if isinstance(kid, int) else f"{add(kid, number)} 0 R" for kid in kids)
+        head = f"<< /Type /StructElem /S /{name} /P {parent} 0 R /Pg {page} 0 R"
+        bodies[number] = f"{head} /K [{within}] {more} >>".encode("latin-1")
+        return number
+
+    roots = " ".join(f"{add(element, 990)} 0 R" for element in elements)
+    listed = " ".join(
+        f"{parents[content]} 0 R" if content in parents else "null" for content in range(max(parents) + 1)
+    )
+    bodies[990] = f"<< /Type /StructTreeRoot /K [{roots}] /ParentTree 991 0 R {entries} >>".encode()
+    bodies[991] = f"<< /Nums [0 [{listed}]] >>".encode()
+    sheet.extra += " /StructParents 0"
+    return write_pdf([sheet], objects=bodies, catalog="/MarkInfo << /Marked true >> /StructTreeRoot 990 0 R")
 
 
 def tram_pdf() -> bytes:

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from iconotext.check.faults import FaultSettings
 from iconotext.check.language import FEW, other_language, same, sentences, without_number, words
 from iconotext.check.page import Page, quoted
-from iconotext.check.picture import Picture
+from iconotext.check.picture import PICTURE_SUFFIXES, Picture
 from iconotext.evidence.labels import own_labels, unlabelled
 from iconotext.read.address import MADE_BY_CODE
 from iconotext.read.format import all_formats
@@ -145,7 +145,7 @@ _LISTING = re.compile(
 )
 """A mark of sentences and honest lists: a point or a colon, or "and" before the last part."""
 
-_SUFFIX = r"\.(?:jpe?g|jpe|png|gif|webp|avif|heic|tiff?|bmp|svg|eps|pdf)"
+_SUFFIX = f"(?:{'|'.join(map(re.escape, [*PICTURE_SUFFIXES, '.eps', '.pdf']))})"
 _FILE_NAME = re.compile(rf"\S(?:.{{0,250}}\S)?{_SUFFIX}", re.IGNORECASE | re.DOTALL)
 _ENDING = re.compile(_SUFFIX + "$", re.IGNORECASE)
 _IDENTIFIER = re.compile(r"[a-z]{2,}(?:[A-Z][a-z]+)+|(?:[A-Z][a-z]+){3,}")
@@ -194,7 +194,12 @@ def missing(picture: Picture, page: Page, settings: FaultSettings) -> str | None
         return None
     if picture.function:
         return f"no alternative text, and {_FUNCTIONS[picture.function]}"
-    return 'no alternative text: say what the picture shows, or give it an empty text (alt="") if it is decoration'
+    return f"no alternative text: say what the picture shows, or {_decoration(page)} if it is decoration"
+
+
+def _decoration(page: Page) -> str:
+    """Return how the author of a document says that a picture is decoration."""
+    return "mark it as an artifact" if page.format == "pdf" else 'give it an empty text (alt="")'
 
 
 def _is_empty_on_purpose(page: Page) -> bool:
@@ -246,7 +251,7 @@ def decorative(picture: Picture, page: Page, settings: FaultSettings) -> str | N
     if picture.decorative and picture.alt:
         return f"marked as decoration, but its alternative text says {quoted(picture.alt)}: take one of the two away"
     if picture.alt and not picture.function and _DECORATION.fullmatch(_bare(picture.alt)):
-        return f'the alternative text {quoted(picture.alt)} calls the picture decoration: leave it empty (alt="")'
+        return f"the alternative text {quoted(picture.alt)} calls the picture decoration: {_decoration(page)}"
     return None
 
 
@@ -279,7 +284,7 @@ def _first_with(page: Page) -> dict[tuple[str, ...], Picture]:
 
 def duplicate(picture: Picture, page: Page, settings: FaultSettings) -> str | None:
     first = _first_with(page).get(tuple(words(picture.alt or "")))
-    if not picture.alt or first is None or not words(picture.alt) or set(first.sources) & set(picture.sources):
+    if not picture.alt or first is None or not words(picture.alt) or first.is_same(picture):
         return None
     where, text = page.where(first), quoted(picture.alt)
     return f"another picture ({where}) has the same alternative text {text}: say what tells this one from it"

@@ -20,7 +20,8 @@ from urllib.parse import quote
 from iconotext import __version__
 from iconotext.check.files import Files, forget_sites
 from iconotext.check.page import Page, read_page
-from iconotext.check.picture import Picture
+from iconotext.check.picture import PICTURE_SUFFIXES, Picture
+from iconotext.check.places import Place
 from iconotext.check.rules import (
     CheckSettings,
     Finding,
@@ -87,6 +88,7 @@ def check(
         raise no_documents(paths, reading, skipped, formats=titles if formats else None)
     findings: list[Finding] = []
     failures: list[Failure] = []
+    shown: set[Path] = set()
     pictures = 0
     all_rules()  # says in this process what is wrong with those of other packages
     start_worker()
@@ -101,8 +103,14 @@ def check(
             failures.append(Failure(path, error))
             continue
         failures += [Failure(path, error) for error in checked.failed]
+        shown |= checked.shown
         pictures += len(checked.page.pictures)
         findings += [finding for _, finding in checked.findings]
+    for rule in [rule for rule in settings.chosen if rule.about == "file"]:
+        folders = [folder for _, folder in documents if folder is not None]
+        for file, _ in find_documents(dict.fromkeys(folders), reading, suffixes=PICTURE_SUFFIXES):
+            if message := rule.function(file, shown, settings):
+                findings.append(Finding(rule.name, rule.severity, message, Place(file.as_posix()), file.name, None))
     numbered = tuple(fingerprinted(findings, root or repository_root()))
     unread = tuple(unread_lines(skipped))
     return Checked(numbered, tuple(failures), len(documents) - len(_unread(failures)), pictures, unread)
@@ -120,11 +128,13 @@ class CheckedPage:
     Attributes:
         findings: Each with the picture or reference that it is about.
         failed: An error for each rule that failed.
+        shown: The files of its pictures, if a rule asks for them.
     """
 
     page: Page
     findings: list[tuple[Subject, Finding]]
     failed: list[RuleError]
+    shown: frozenset[Path] = frozenset()
 
 
 def check_page(
@@ -147,7 +157,8 @@ def _checked_page(
 ) -> CheckedPage:
     """Read a document and apply the rules, without limits; ``reading`` is what was ``asked`` with a root."""
     read = read_page(format_, path, reading)
-    page = replace(read, files=Files(path, reading.root or path.parent, asked))
+    files = Files(path, reading.root or path.parent, asked)
+    page = replace(read, files=files)
     applied = apply_rules(page, settings)
     findings: list[tuple[Subject, Finding]] = []
     for subject, rule, message in applied.broken:
@@ -155,7 +166,8 @@ def _checked_page(
         findings.append((subject, Finding(rule.name, rule.severity, message, page.place(subject), subject.source, alt)))
     advice = "a bug, to be reported; the option skip leaves it out"
     failed = [RuleError(f"{path}: the rule {name} failed ({why}): {advice}") for name, why in applied.failed.items()]
-    return CheckedPage(read, findings, failed)
+    asks = any(rule.about == "file" for rule in settings.chosen)
+    return CheckedPage(read, findings, failed, frozenset(files.all_of(read.pictures)) if asks else frozenset())
 
 
 def _may_hold_pictures(path: Path, reading: ReadSettings) -> bool:
@@ -227,6 +239,8 @@ def _where(finding: Finding) -> str:
     place = finding.place
     if place.line is not None:
         return f"{place.line}:{place.column}"
+    if place.page is not None:  # the name of a picture in a PDF begins with its page
+        return readable(f"{finding.source}{place.spot}")
     return readable(" ".join(filter(None, [place.inside, shortened(finding.source, 40)])))
 
 
@@ -266,6 +280,7 @@ def sarif_log(
                 "id": rule.name,
                 "shortDescription": {"text": rule.summary},
                 "defaultConfiguration": {"level": rule.severity},
+                "properties": {"tags": [f"WCAG 2.2 {number}" for number in rule.wcag]},
             }
             for rule in rules.values()
         ],

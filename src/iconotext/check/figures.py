@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
@@ -20,7 +20,7 @@ from iconotext.check.picture import Number, Picture, number
 from iconotext.check.places import names_at
 from iconotext.errors import ImageError
 from iconotext.evidence.labels import cited_labels, is_caption, own_labels, pointer, unlabelled
-from iconotext.plain_text import data_size
+from iconotext.plain_text import counted, data_size
 from iconotext.read.address import MADE_BY_CODE, ON_THE_WEB, REMOTE, SCHEME, starts_from_site
 
 NEAR = 2
@@ -312,7 +312,7 @@ def same_caption(picture: Picture, page: Page, settings: FaultSettings) -> str |
     if sum(any(map(str.isalpha, word)) for word in caption) < 2 or (not picture.labels and _is_icon(page, picture)):
         return None  # "50 %", or a button below a caption
     first = _first_captioned(page)[bool(picture.labels), *caption]
-    if set(first.sources) & set(picture.sources):
+    if first.is_same(picture):
         return None
     text_between = bisect_right(page.blocks, first.block) < bisect_left(page.blocks, picture.block)
     if not text_between and _first_alike(page)[picture.index] <= first.index:
@@ -329,6 +329,19 @@ def no_picture(picture: Picture, page: Page, settings: FaultSettings) -> str | N
     if page.shows(picture):
         return None
     return f"{quoted(picture.source)} is a document and not shown as a picture: make it a link, or show a picture of it"
+
+
+def untagged(picture: Picture, page: Page, settings: FaultSettings) -> str | None:
+    if page.format != "pdf" or picture.index > 0 or not all(each.alt_unknown for each in page.pictures):
+        return None
+    return (
+        f"the PDF has no tags, so that reading programs find no text for {counted(len(page.pictures), 'picture')}: "
+        "export it anew as a tagged PDF (PDF/UA)"
+    )
+
+
+def unused(file: Path, shown: Collection[Path], settings: FaultSettings) -> str | None:
+    return None if file.resolve() in shown else "no document shows it: show it, or take it away"
 
 
 def no_file(picture: Picture, page: Page, settings: FaultSettings) -> str | None:

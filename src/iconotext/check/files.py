@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cached_property, lru_cache
 from itertools import islice
 from pathlib import Path
@@ -56,6 +58,14 @@ class Files:
             except ImageError as error:
                 problems.append(error)
         raise problems[0] if problems else ImageError("no address")
+
+    def all_of(self, pictures: Iterable[Picture]) -> Iterator[Path]:
+        """Yield the files of pictures, of each one all that it names."""
+        for source in dict.fromkeys(source for picture in pictures for source in picture.sources):
+            with suppress(ImageError):
+                file = self._addresses.open(source)
+                if isinstance(file, Path):
+                    yield file.resolve()
 
     def size(self, picture: Picture) -> tuple[int, int] | None:
         """Return the width and height of a picture in pixels; None if they are unknown, or for a drawing."""

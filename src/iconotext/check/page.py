@@ -276,7 +276,8 @@ def _pictures(
     positions = _positions([image for _, image in images], text)
     pictures: list[Picture] = []
     for (n, image), alt, at in zip(images, alts, positions, strict=True):
-        place = Place(path, at=at, part=image.part, page=image.page, heading=headings[n] if text is None else None)
+        heading = headings[n] if text is None else None
+        place = Place(path, at=at, part=image.part, page=image.page, heading=heading, box=image.box)
         pictures.append(
             Picture(
                 place=place if at is None or text is None else place_at(path, text, at, image.part),

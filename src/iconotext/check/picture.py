@@ -18,6 +18,9 @@ MAX_HEADER = 256 * 2**10
 MAX_READS = 20_000
 """Most reads of a picture to know its size."""
 
+PICTURE_SUFFIXES = ".jpg .jpeg .jpe .png .gif .webp .avif .heic .heif .tif .tiff .bmp .svg".split()
+"""Endings of the names of picture files, in lower case."""
+
 Number = tuple[str, str]
 """Family and number of a label, without the part: Figure 3a is a part of Figure 3."""
 
@@ -77,6 +80,11 @@ class Picture:
         """The numbers of its labels, and its anchors, each once."""
         numbers: list[Number | str] = [number(label) for label in self.labels]
         return list(dict.fromkeys([*numbers, *self.anchors]))
+
+    def is_same(self, other: Picture) -> bool:
+        """Return whether another picture is the same one, shown again: by its address, or its file in the document."""
+        inside = self.weight is not None and (self.weight, self.pixels) == (other.weight, other.pixels)
+        return inside or bool(set(self.sources) & set(other.sources))
 
 
 def number(label: Label) -> Number:

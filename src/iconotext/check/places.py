@@ -34,6 +34,7 @@ class Place:
         part: The chapter of an EPUB that contains it.
         page: Page of a PDF, from 1.
         heading: The heading above it, in a format without lines.
+        box: Place on that page: left, top, right, bottom, as shares of width and height, from the top left.
     """
 
     path: str
@@ -43,11 +44,21 @@ class Place:
     part: str | None = None
     page: int | None = None
     heading: str | None = None
+    box: tuple[float, float, float, float] | None = None
+
+    @property
+    def spot(self) -> str:
+        """The place on the page in words, such as ``, top left``."""
+        if self.box is None:
+            return ""
+        left, top, right, bottom = self.box
+        across = "" if right - left > 0.5 else (" left", "", " right")[min(int(1.5 * (left + right)), 2)]
+        return f", {('top', 'middle', 'bottom')[min(int(1.5 * (top + bottom)), 2)]}{across}"
 
     @property
     def inside(self) -> str | None:
         """The place in a file without lines: its page, slide or cell."""
-        page = f"page {self.page}" if self.page is not None else None
+        page = f"page {self.page}{self.spot}" if self.page is not None else None
         return self.part or page or (f'under "{shortened(self.heading, 40)}"' if self.heading else None)
 
     def __str__(self) -> str:

@@ -73,19 +73,21 @@ class Rule:
         severity: Severity of its findings.
         summary: What it finds, in one sentence.
         function: Takes a picture or a reference, its ``Page`` and the ``CheckSettings``, and returns what is wrong and
-            what to do, or None.
+            what to do, or None. Of a file, it takes its path, the files that documents show, and the settings.
         about: What it is applied to.
         alone: Whether no further rule of its group is applied to a picture that breaks it.
         default: Whether it is applied unless the user names it.
+        wcag: Criteria of WCAG 2.2 that a picture fails if it breaks the rule; () where the rule is good advice.
     """
 
     name: str
     severity: Severity
     summary: str
-    function: Callable[[Any, Page, CheckSettings], str | None]
-    about: Literal["picture", "reference"] = "picture"
+    function: Callable[[Any, Any, CheckSettings], str | None]
+    about: Literal["picture", "reference", "file"] = "picture"
     alone: bool = False
     default: bool = True
+    wcag: tuple[str, ...] = ()
 
     @property
     def group(self) -> str:
@@ -93,7 +95,15 @@ class Rule:
         return self.name.partition("-")[0]
 
 
-RULES = (
+_WCAG = {
+    **dict.fromkeys(("alt-missing", "alt-empty", "alt-decorative", "alt-file-name", "alt-placeholder"), ("1.1.1",)),
+    "alt-link": ("1.1.1", "2.4.4", "4.1.2"),
+    "alt-function": ("2.4.4", "4.1.2"),
+    "alt-language": ("3.1.2",),
+    "file-untagged": ("1.1.1", "1.3.1"),
+}
+
+_ROWS = (
     Rule("alt-missing", "error", "A picture has no alternative text.", alt_texts.missing, alone=True),
     Rule("alt-link", "error", "The picture of a link or button has an empty text.", alt_texts.link, alone=True),
     Rule("alt-empty", "error", "A picture that is content has an empty alternative text.", alt_texts.empty, alone=True),
@@ -117,9 +127,13 @@ RULES = (
     Rule("reference-other", "error", "A reference leads to another figure.", figures.leads_elsewhere, "reference"),
     Rule("caption-duplicate", "warning", "Different pictures have the same caption.", figures.same_caption),
     Rule("file-other", "error", "A picture is a document.", figures.no_picture, alone=True),
+    Rule("file-untagged", "warning", "A PDF has no tags.", figures.untagged),
     Rule("file-missing", "error", "The file of a picture is not there.", figures.no_file),
     Rule("file-large", "warning", "A picture has ten times the pixels at which it is shown.", figures.wasteful),
+    Rule("file-unused", "warning", "No document shows a picture file.", figures.unused, "file", default=False),
 )
+
+RULES = tuple(replace(rule, wcag=_WCAG.get(rule.name, ())) for rule in _ROWS)
 """The rules that ship, in the order in which they are applied."""
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import islice, takewhile
 
 from iconotext.read.blocks import Block, FlowImage
 
@@ -32,8 +33,9 @@ def attach_captions(blocks: Iterable[Block]) -> list[Block]:
 
     A block is a caption if the format says so, if it begins like "Figure 3:" beside an image, or if directly below an
     image it is short and in italics or repeats the image's alternative text. A caption belongs to the image
-    directly above it that has none yet, else to the one directly below. A caption without an image (of a table or a
-    listing) becomes a paragraph. The title of a figure whose images have captions of their own is added to each.
+    directly above it that has none yet, else to the one directly below; with a label, to all images above it that stand
+    one below the other and have none. A caption without an image (of a table or a listing) becomes a paragraph. The
+    title of a figure whose images have captions of their own is added to each.
     """
     attached: list[Block] = []
     waiting: Block | None = None  # a caption above its image
@@ -48,7 +50,8 @@ def attach_captions(blocks: Iterable[Block]) -> list[Block]:
                 attached.append(replace(waiting, kind="paragraph"))
             waiting = None
         if above is not None and not block.images and _is_caption(block, above):
-            _add_caption(attached[-1], block)
+            for pictures in _sharing(attached, block):
+                _add_caption(pictures, block)
         elif not block.images and _may_stand_above(block):
             waiting = block
         else:
@@ -82,6 +85,13 @@ def _with_titles(blocks: list[Block]) -> list[Block]:
                 result += [image, Block(text, "caption", anchors=title.anchors + caption.anchors)]
         start = end
     return result
+
+
+def _sharing(attached: list[Block], caption: Block) -> Iterator[Block]:
+    """Yield the blocks of images that share a caption below them, from the last one on."""
+    yield attached[-1]
+    if _has_label(caption) and not attached[-1].text:
+        yield from takewhile(_is_bare, islice(reversed(attached), 1, None))
 
 
 def _is_bare(block: Block) -> bool:

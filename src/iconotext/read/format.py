@@ -126,8 +126,9 @@ FORMATS = (
         title="PDF",
         suffixes=(".pdf",),
         reader="iconotext.read.pdf.document:read_document",
-        summary="Text in reading order with columns, captions and embedded pictures.",
+        summary="Text in reading order with columns, captions, embedded pictures and tagged figures.",
         lines=False,
+        alt_missing="nothing",
         head=re.compile(rb"%PDF-"),
     ),
     DocumentFormat(

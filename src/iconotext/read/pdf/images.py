@@ -1,12 +1,15 @@
-"""The embedded images on a page of a PDF, as a viewer shows them."""
+"""The embedded images on a page of a PDF, as a viewer shows them, and what its tags call figures."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import math
-from collections.abc import Hashable, Iterator
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import pypdfium2 as pdfium
@@ -14,6 +17,7 @@ import pypdfium2.raw as raw
 
 from iconotext.read.blocks import FlowImage
 from iconotext.read.pdf.lines import Box, Handle, Transform, bounding_box, composed, transformed_box
+from iconotext.read.pdf.tags import Tag, Tags
 
 MAX_OBJECTS = 50_000  # maximum number of objects of a page that are looked at
 MAX_IMAGES = 200  # maximum number of images of a page; of more, the largest are taken
@@ -32,6 +36,11 @@ MAX_COMPARED_PIXELS = 1_000_000_000
 
 SMALLEST = 8.0  # points; a smaller image is a rule, a bullet or a spacer
 
+SHARPNESS = 2.0  # pixels for a point of a figure that is drawn of lines
+
+WHOLE = 0.5  # share of a figure from which on an embedded image is taken for all of it
+PAGE = 0.8  # share of a page from which on a figure is taken for a tag around all that is on the page
+
 
 @dataclass(slots=True)
 class PageImage:
@@ -40,6 +49,21 @@ class PageImage:
     image: FlowImage  # with its bytes, page and box
     box: Box  # its place in points
     key: int | None = None  # equal for equal images
+
+
+@dataclass(frozen=True, slots=True)
+class ImageObject:
+    """An image as the file draws it."""
+
+    image: Handle
+    box: Box
+    transform: Transform
+    tag: Tag
+
+    @property
+    def sharpness(self) -> float:
+        """Pixels for a point."""
+        return float(self.image.get_px_size()[0]) / max(self.box[2] - self.box[0], 1)
 
 
 @dataclass(slots=True)
@@ -94,32 +118,57 @@ class PageImages:
         self.width, self.height = page.get_size()
         self.transform = transform
         self.decoder = decoder
+        self.tags = Tags(page)
         self.visited = 0
+        self.parts: defaultdict[int, list[Box]] = defaultdict(list)  # the places of the objects of each figure
 
     def read(self) -> list[PageImage]:
-        """Return the images in the order of the file; strips of one image are joined."""
+        """Return the images in the order of the file, then drawn figures; strips of one image are joined."""
         objects = [
-            (image, box, transform)
-            for image, transform in self._images(self.page, self.transform, 0)
+            ImageObject(image, box, transform, tag)
+            for image, transform, tag in self._images(self.page, self.transform, 0)
             if (box := self._place(image, transform))
         ]
+        figures = self._figures(objects)
+        objects = [item for item in objects if item.tag.figure not in figures]
         if len(objects) > MAX_IMAGES:  # a map or a pattern, drawn in pieces: take the largest
-            least = sorted((_area(box) for _, box, _ in objects), reverse=True)[MAX_IMAGES]
-            objects = [item for item in objects if _area(item[1]) > least]
+            least = sorted((_area(item.box) for item in objects), reverse=True)[MAX_IMAGES]
+            objects = [item for item in objects if _area(item.box) > least]
         slices = _slices(objects)
         sliced = {number for group in slices for number in group}
         images: list[PageImage] = []
-        for number, (image, box, transform) in enumerate(objects):
+        for number, item in enumerate(objects):
             group = next((g for g in slices if g[0] == number), None)
             if group is not None:
-                joined = bounding_box([objects[n][1] for n in group])
-                pixels = max(image.get_px_size()[0] / max(box[2] - box[0], 1), 1.0)
-                images.append(self._page_image(joined, *self._region(joined, pixels)))
+                joined = bounding_box([objects[n].box for n in group])
+                images.append(self._page_image(joined, item.tag, *self._region(joined, max(item.sharpness, 1.0))))
             elif number not in sliced:
-                images.append(self._page_image(box, *self.decoder.contents(image, transform)))
+                contents = self.decoder.contents(item.image, item.transform)
+                images.append(self._page_image(item.box, item.tag, *contents))
+        for box, tag, sharpness in figures.values():
+            images.append(self._page_image(box, tag, *self._region(box, sharpness)))
         return images
 
-    def _images(self, parent: Handle, transform: Transform, depth: int) -> Iterator[tuple[Handle, Transform]]:
+    def _figures(self, objects: Sequence[ImageObject]) -> dict[int, tuple[Box, Tag, float]]:
+        """Return the place of each figure that is no single image: a drawing, or several images with words on them."""
+        images: defaultdict[int | None, list[ImageObject]] = defaultdict(list)
+        for item in objects:
+            images[item.tag.figure].append(item)
+        figures = {}
+        for number, boxes in islice(self.parts.items(), MAX_IMAGES):
+            figure, within, box = self.tags.figures[number], images[number], self._visible(bounding_box(boxes))
+            stated = self._visible(transformed_box(self.transform, *figure.box)) if figure.box is not None else None
+            if box is not None and stated is not None and _is_within(stated, box):
+                box = stated  # what is drawn outside of it is clipped
+            is_image = len(within) == 1 and box is not None and _area(within[0].box) >= WHOLE * _area(box)
+            if box is not None and not is_image and _area(box) < PAGE * self.width * self.height:
+                sharpness = max([SHARPNESS, *(item.sharpness for item in within)])
+                figures[number] = box, figure, sharpness
+        return figures
+
+    def _images(
+        self, parent: Handle, transform: Transform, depth: int, around: Tag | None = None
+    ) -> Iterator[tuple[Handle, Transform, Tag]]:
         """Yield image objects with their transforms to the shown page; forms may contain forms, even themselves."""
         count, get = (
             (raw.FPDFFormObj_CountObjects, raw.FPDFFormObj_GetObject)
@@ -132,28 +181,49 @@ class PageImages:
                 return
             handle = get(parent, number)
             kind = raw.FPDFPageObj_GetType(handle) if handle else raw.FPDF_PAGEOBJ_UNKNOWN
+            if kind == raw.FPDF_PAGEOBJ_UNKNOWN:
+                continue
+            tag = self.tags.of(handle, around)
+            if depth == 0 and tag.figure is not None:
+                with contextlib.suppress(pdfium.PdfiumError):
+                    place = transformed_box(transform, *pdfium.PdfObject(handle, page=self.page).get_bounds())
+                    if _area(place) > 0 or kind == raw.FPDF_PAGEOBJ_PATH:  # an empty form is nowhere
+                        self.parts[tag.figure].append(place)
             if kind == raw.FPDF_PAGEOBJ_IMAGE:
-                yield pdfium.PdfObject(handle, page=self.page), transform
+                yield pdfium.PdfObject(handle, page=self.page), transform, tag
             elif kind == raw.FPDF_PAGEOBJ_FORM and depth < MAX_DEPTH:
                 matrix = raw.FS_MATRIX()
                 if raw.FPDFPageObj_GetMatrix(handle, matrix):
                     values = (matrix.a, matrix.b, matrix.c, matrix.d, matrix.e, matrix.f)
-                    yield from self._images(handle, composed(values, transform), depth + 1)
+                    yield from self._images(handle, composed(values, transform), depth + 1, tag)
 
     def _place(self, image: Handle, transform: Transform) -> Box | None:
         """Return the position of an image on the page; None if it is not visible."""
         try:
-            left, top, right, bottom = transformed_box(transform, *image.get_bounds())
+            return self._visible(transformed_box(transform, *image.get_bounds()))
         except pdfium.PdfiumError:
             return None
+
+    def _visible(self, box: Box) -> Box | None:
+        """Return the part of a box that is on the page; None if hardly any is."""
+        left, top, right, bottom = box
         left, right = max(left, 0.0), min(right, self.width)
         top, bottom = max(top, 0.0), min(bottom, self.height)
         return (left, top, right, bottom) if right - left >= SMALLEST and bottom - top >= SMALLEST else None
 
-    def _page_image(self, box: Box, file: bytes | None, problem: str | None) -> PageImage:
+    def _page_image(self, box: Box, tag: Tag, file: bytes | None, problem: str | None) -> PageImage:
         width, height = max(self.width, 1.0), max(self.height, 1.0)
         share = (box[0] / width, box[1] / height, box[2] / width, box[3] / height)
-        image = FlowImage(("",), file=file, page=self.number, box=share, problem=problem)
+        image = FlowImage(
+            ("",),
+            alt=tag.alt,
+            alt_unknown=tag.unknown,
+            decorative=tag.decorative,
+            file=file,
+            page=self.number,
+            box=share,
+            problem=problem,
+        )
         return PageImage(image, box, hash(file) if file is not None else None)
 
     def _region(self, box: Box, scale: float) -> tuple[bytes | None, str | None]:
@@ -241,19 +311,23 @@ def _area(box: Box) -> float:
     return (box[2] - box[0]) * (box[3] - box[1])
 
 
-def _slices(objects: list[tuple[Handle, Box, Transform]]) -> list[list[int]]:
+def _is_within(inner: Box, outer: Box) -> bool:
+    return all(a > b - 2 for a, b in zip((*inner[:2], *outer[2:]), (*outer[:2], *inner[2:]), strict=True))
+
+
+def _slices(objects: list[ImageObject]) -> list[list[int]]:
     """Group images that are strips or tiles of one: adjacent, and of equal width or height."""
     group_of = list(range(len(objects)))
-    for number, (image, box, _) in enumerate(objects):
+    for number, item in enumerate(objects):
         for other in range(number):
-            axis = _flush(objects[other][1], box)
-            if axis is not None and image.get_px_size()[axis] == objects[other][0].get_px_size()[axis]:
+            axis = _flush(objects[other].box, item.box)
+            if axis is not None and item.image.get_px_size()[axis] == objects[other].image.get_px_size()[axis]:
                 old, new = group_of[other], group_of[number]
                 group_of = [new if group == old else group for group in group_of]
     groups: dict[int, list[int]] = {}
     for number, group in enumerate(group_of):
         groups.setdefault(group, []).append(number)
-    return [g for g in groups.values() if len(g) > 4 or (len(g) > 1 and any(_is_strip(objects[n][1]) for n in g))]
+    return [g for g in groups.values() if len(g) > 4 or (len(g) > 1 and any(_is_strip(objects[n].box) for n in g))]
 
 
 def _flush(one: Box, other: Box) -> int | None:

@@ -1,6 +1,6 @@
 """A page of a PDF as pdfium gives it: lines, images and links, with their places.
 
-Drawings of lines and curves (plots, diagrams) are no embedded images, and are not found.
+Drawings of lines and curves (plots, diagrams) are no embedded images: only those that a tag calls figures are found.
 """
 
 from __future__ import annotations
