@@ -16,7 +16,9 @@ def site(tmp_path):
     for name in NAMES:
         (tmp_path / "img" / name).touch()
     (tmp_path / "a.md").write_text("![A tram](img/shown.png) and ![The lines](<img/My Map.png>)\n")
-    (tmp_path / "b.html").write_text("<p>Far out.<img alt='A bus at night' src='img/shown.png' srcset='img/wide.webp 900w'>")
+    (tmp_path / "b.html").write_text(
+        "<p>Far out.<img alt='A bus at night' src='img/shown.png' srcset='img/wide.webp 900w'>"
+    )
     return tmp_path
 
 
