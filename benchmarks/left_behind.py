@@ -419,10 +419,29 @@ def words_read(manual: Manual, found: Sequence[Candidate]) -> Counter[str]:
     return counts
 
 
+def results(found: Mapping[str, Sequence[Candidate]]) -> Table:
+    """The share of right ones among the first: of the ten by manual, and of the ten and thirty of all manuals."""
+    rows: dict[str, dict[str, Figure]] = {}
+    for rule in (*RANKINGS, "all facts, fitted on the other manuals"):
+        row = rows.setdefault(rule, {})
+        together: dict[int, list[tuple[float, int]]] = {10: [], 30: []}
+        for name, its in found.items():
+            ranking = RANKINGS.get(rule) or fitted(found, name)
+            for most, all_ in together.items():
+                all_ += first(its, ranking, most)
+            row[name] = shares(first(its, ranking, 10))
+        row |= {f"first {most}": shares(all_) for most, all_ in together.items()}
+    return Table("left-behind", "Pictures replaced within 180 days, of the first ten", rows, "ranking")
+
+
+def shares(counted: Sequence[tuple[float, int]]) -> Figure:
+    return share(counted, lambda result: result)  # type: ignore[arg-type,return-value]  # expected numbers are no whole ones
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("manuals", nargs="+", metavar="NAME REPOSITORY PAGES")
-    parser.add_argument("--words", action="store_true")
+    parser.add_argument("manuals", nargs="+", metavar="NAME REPOSITORY PAGES", help="two manuals at least")
+    parser.add_argument("--words", action="store_true", help="read the words in pictures")
     parser.add_argument("--write", action="store_true", help="write the record")
     options = parser.parse_args()
     version, found = program_version(), {}
@@ -434,21 +453,10 @@ def main() -> None:
             print(name, len(manual.dates), "dates,", len(found[name]), "pictures", flush=True)
             if options.words:
                 print(name, "names read:", dict(words_read(manual, found[name])), flush=True)
-    rows: dict[str, dict[str, Figure]] = {}
-    for rule in (*RANKINGS, "all facts, fitted on the other manuals") if len(found) > 1 else RANKINGS:
-        together: dict[int, list[tuple[float, int]]] = {10: [], 30: []}
-        row = rows.setdefault(rule, {})
-        for name, its in found.items():
-            ranking = RANKINGS.get(rule) or fitted(found, name)
-            for most, all_ in together.items():
-                all_ += first(its, ranking, most)
-            row[name] = share(first(its, ranking, 10), lambda result: result)  # type: ignore[arg-type]  # expected hits
-        row |= {f"first {most}": share(all_, lambda result: result) for most, all_ in together.items()}  # type: ignore[arg-type]
-        row["shown"] = {"value": (count := sum(n for _, n in together[10])), "interval": [count, count]}
-    table = Table("left-behind", "Pictures replaced within 180 days, of the first ten", rows, "ranking")
+    table = results(found)
     show(table)
     if options.write:
-        write_record(table, "python benchmarks/left_behind.py NAME REPOSITORY PAGES ... --words", version)
+        write_record(table, "python benchmarks/left_behind.py NAME REPOSITORY PAGES ...", version)
 
 
 if __name__ == "__main__":
