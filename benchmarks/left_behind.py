@@ -30,7 +30,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path, PurePosixPath
 
 import numpy as np
-import statsmodels.api as sm  # type: ignore[import-untyped]  # it has no types
+import statsmodels.api as sm
 from PIL import Image
 from result_tables import Figure, Table, program_version, share, show, write_record
 
@@ -120,9 +120,9 @@ def changes(old: Text, new: Text) -> list[Change]:
             alike = (
                 (ratio(one[i], other[j]), i, j) for i in range(a, min(b, a + 60)) for j in range(c, min(d, c + 60))
             )
-            for share_, i, j in sorted(alike, reverse=True):
-                if share_ >= 0.5 and not any(i == pair[0] or j == pair[1] for pair in pairs):
-                    pairs.append((i, j))
+            for likeness, n, m in sorted(alike, reverse=True):
+                if likeness >= 0.5 and not any(n == pair[0] or m == pair[1] for pair in pairs):
+                    pairs.append((n, m))
         if kind != "equal":
             pairs += [(i, None) for i in range(a, b) if i not in {pair[0] for pair in pairs}]
             pairs += [(None, j) for j in range(c, d) if j not in {pair[1] for pair in pairs}]
