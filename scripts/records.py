@@ -6,7 +6,7 @@ the rows that are not of today's recipes. A page shows a record between ``<!-- r
 ``<!-- end of record -->``; ``python scripts/docs_tables.py`` fills these. ``<!-- record NAME | AUC − Ours | seeds -->``
 shows the named columns alone.
 
-A record holds the recipe of every trained row, and digests of the shipped encoders and of the corpus. Where today's
+A record holds the recipe of every trained row, and digests of the shipped encoders and of the documents of the corpus. Where today's
 recipe of the row, or an encoder, is another one, the row says that it was not run again since.
 
 Figures of an older program whose runs are gone stand in a record that was written by hand: ``recipe`` is null, and a
@@ -38,6 +38,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 import iconotext
+from iconotext.corpus.store import read_rows
 from iconotext.errors import IconotextError
 from iconotext.evaluate.metrics import LINK_METRICS
 from iconotext.features.model_folder import folder_name
@@ -101,7 +102,7 @@ def record(folder: Path, *, built: str = "", commit: str = "") -> dict[str, Any]
         "table": results["table"],
         "dataset": results["dataset"],
         "set": overrides,
-        "corpus": {"name": corpus.name, "sha256": _digest(corpus)} | ({"command": built} if built else {}),
+        "corpus": {"name": corpus.name, "sha256": corpus_digest(corpus)} | ({"command": built} if built else {}),
         "seeds": seeds,
         "version": f"{iconotext.__version__} ({commit or _commit()})",
         "machine": machine(),
@@ -275,13 +276,14 @@ def _without_folder(override: str) -> str:
     return f"{key}{equals}{Path(value).name if key.rpartition(':')[2] in READ else value}"
 
 
-def _digest(corpus: Path) -> str | None:
+def corpus_digest(corpus: Path) -> str | None:
+    """Return a digest of a corpus's documents; neither its folder nor that of its pictures changes it."""
     if not corpus.exists():
         return None
     digest = hashlib.sha256()
-    for file in sorted(path for path in corpus.rglob("*") if path.is_file()) if corpus.is_dir() else [corpus]:
-        with file.open("rb") as stream:
-            digest.update(hashlib.file_digest(stream, "sha256").digest() if corpus.is_dir() else stream.read())
+    for row in read_rows(corpus):
+        row.images = [image.rpartition("/")[2] for image in row.images]
+        digest.update(row.model_dump_json().encode())
     return digest.hexdigest()[:16]
 
 
@@ -476,7 +478,7 @@ def _about(name: str, found: Mapping[str, Any], program: str) -> str:
     if found["table"] is None:
         return f"{of}; measured on {found['date']}{_by(program)}."
     seeds = "one seed" if found["seeds"] == 1 else f"{found['seeds']} seeds"
-    digest = f", SHA-256 {found['corpus']['sha256']}…" if found["corpus"]["sha256"] else ""
+    digest = f", SHA-256 of its documents {found['corpus']['sha256']}…" if found["corpus"]["sha256"] else ""
     return f"{of}; {seeds}, measured on {found['date']}{_by(program)}; corpus {found['corpus']['name']}{digest}."
 
 
