@@ -6,8 +6,8 @@ the rows that are not of today's recipes. A page shows a record between ``<!-- r
 ``<!-- end of record -->``; ``python scripts/docs_tables.py`` fills these. ``<!-- record NAME | AUC − Ours | seeds -->``
 shows the named columns alone.
 
-A record holds the recipe of every trained row, and digests of the shipped encoders and of the documents of the corpus. Where today's
-recipe of the row, or an encoder, is another one, the row says that it was not run again since.
+A record holds the recipe of every trained row, and digests of the shipped encoders and of the corpus's documents. Where
+today's recipe of the row, or an encoder, is another one, the row says that it was not run again since.
 
 Figures of an older program whose runs are gone stand in a record that was written by hand: ``recipe`` is null, and a
 cell may be a number, a text, or an object with ``value`` and optionally ``sd`` and ``interval``; ``head`` is the head
@@ -167,7 +167,7 @@ def _link_rows(results: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 name = f"{LINK_METRICS[metric].label} − {compared['to']}"
                 figures[name] = _figure(compared[metric]["difference"], compared[metric]["interval"])
         if "k" in row:
-            figures["K"] = row["k"]
+            figures |= {"K": row["k"], "text": row["text"]}
         seconds = [each["seconds"] for each in by_seed if "seconds" in each]
         yield _entry(row["row"], row["model"], figures, len(by_seed), sum(seconds), results)
 
@@ -374,7 +374,9 @@ def shown(name: str, columns: Sequence[str] = ()) -> str:
             "seeds": row.get("seeds"),
         }
         cells = [_cell(column, row["figures"].get(column, extra.get(column))) for column in chosen]
-        called = row["row"] + (f" (K = {row['figures']['K']})" if "K" in row["figures"] else "")
+        called = row["row"] + (
+            f" ({figures['text']}, K = {figures['K']})" if "K" in (figures := row["figures"]) else ""
+        )
         lines.append([called.replace("|", "\\|") + mark, *cells] + ([] if of_one else [of]))
     table = "".join(f"| {' | '.join(line)} |\n" for line in lines)
     below = "\n\n".join([] if columns else [_about(name, found, states[0] if of_one else ""), *notes])

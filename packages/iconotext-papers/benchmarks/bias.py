@@ -2,11 +2,11 @@
 
     python packages/iconotext-papers/benchmarks/bias.py dii.jsonl mscoco.jsonl [--data FOLDER]
 
-The rule of Story-DII puts photographs into a document that are nearest neighbours in the features of EfficientNet-Lite0,
-so that distances in these features differ by construction. Colours, and what people wrote about a photograph, built
-nothing. Writes the record ``li-bias`` of the distances between the photographs of the test documents, as
-``iconotext papers analyze bias --split test`` computes them: by EfficientNet-Lite0, by the square roots of a histogram
-of 4 × 4 × 4 colours, and by the mean MiniLM vector of the photograph's captions in ``captions/flickr8k``.
+The rule of Story-DII puts photographs into a document that are nearest neighbours in the features of
+EfficientNet-Lite0, so that distances in these features differ by construction. Colours, and what people wrote about a
+photograph, built nothing. Writes the record ``li-bias`` of the distances between the photographs of the test documents,
+as ``iconotext papers analyze bias --split test`` computes them: by EfficientNet-Lite0, by the square roots of a
+histogram of 4 × 4 × 4 colours, and by the mean MiniLM vector of the photograph's captions in ``captions/flickr8k``.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def features_of(photos: list[Photo]) -> dict[str, NDArray[np.float32]]:
     captions = np.stack([encoded[owners == number].mean(0) for number in range(len(photos))])
     seen = cached_image(load_image_backbone(), cache).encode([photo.file for photo in photos]).pooled
     return {
-        "EfficientNet-Lite0, which built the documents of the rule of DII": seen,
+        "EfficientNet-Lite0": seen,
         "histogram of colours": np.stack([histogram(photo) for photo in photos]),
         "MiniLM vectors of the captions": captions,
     }
@@ -82,12 +82,13 @@ def main() -> None:
                 "evaluation": f"{bias.evaluation.mean:.3f}",
                 "D": f"{bias.ks:.3f}",
                 "farther in training": f"{100 * bias.larger:.1f} %",
-                "difference": f"{bias.difference:.3f} ({low:.3f} to {high:.3f})",
+                "difference": f"{bias.difference:.3f} ({low:.3f} to {high:.3f})".replace("-", "−"),
             }
             print(name, corpus.name, figures)
             measured.append({"row": f"{corpus.name}: {name}", "key": None, "figures": figures})
+    names = " ".join(path.name for path in arguments.corpora)
     found = {
-        "command": f"python packages/iconotext-papers/benchmarks/bias.py {' '.join(path.name for path in arguments.corpora)}",
+        "command": f"python packages/iconotext-papers/benchmarks/bias.py {names}",
         "table": None,
         "dataset": None,
         "set": [],

@@ -69,7 +69,7 @@ def score_object_detection(
 ) -> str | None:
     """Score object detection on the test documents, unless its scores exist; returns the reason if it cannot."""
     from iconotext.corpus.store import read_corpus
-    from iconotext.encoders.load import load_bridge
+    from iconotext.encoders.load import DEFAULT_TEXT, load_bridge
     from iconotext_papers.analyses.object_detection import evaluate_object_detection
 
     path = results_path(folder, DETECTION)
@@ -93,10 +93,13 @@ def score_object_detection(
         )
     except FeatureError as error:
         return str(error)
+    name = DEFAULT_TEXT if recipe.features.text == "words" else Path(recipe.features.text).name
+    text = f"mean word vectors, {vectors.stem}" if vectors else name
     if detection.chosen is not None:
-        about = {**about_results(corpus, VALIDATION_K), "k": detection.validation_k}
+        about = {**about_results(corpus, VALIDATION_K), "k": detection.validation_k, "text": text}
         write_results(Results(detection.chosen, about), results_path(folder, VALIDATION_K), force=True)
-    write_results(Results(detection.best, {**about_results(corpus, DETECTION), "k": detection.k}), path, force=True)
+    about = {**about_results(corpus, DETECTION), "k": detection.k, "text": text}
+    write_results(Results(detection.best, about), path, force=True)
     return None
 
 
@@ -256,7 +259,7 @@ def _facts(
 ) -> dict[str, Any]:
     first = next(iter(scores.values()))
     facts = {"row": row.name, **mean.as_dict(model=row.key, corpus=str(comparison.corpus), split="test")}
-    facts |= {name: first.about[name] for name in ("k", "trained_on", "test_loss") if name in first.about}
+    facts |= {name: first.about[name] for name in ("k", "text", "trained_on", "test_loss") if name in first.about}
     if compared:
         facts["seeds"] = [
             {"seed": seed, "model": result.model, **{m: result.evaluation.means[m] for m in LINK_METRICS}}
@@ -317,7 +320,8 @@ def _notes(comparison: Comparison, means: Mapping[str, Evaluation], scores: Scor
     detected = [result for by_seed in scores.values() for result in by_seed.values() if "k" in result.about]
     if detected:
         texts = [f"K = {result.about['k']} {K_OF[result.model]}" for result in detected]
-        notes.append("Object detection: " + "; ".join(texts) + ".")
+        by = detected[0].about.get("text", "an encoder that these scores do not name")
+        notes.append(f"Object detection reads sentences and class names by {by}; {'; '.join(texts)}.")
     notes += comparison.table.notes
     if comparison.source is not None:
         notes.append(
