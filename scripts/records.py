@@ -13,6 +13,10 @@ Figures of an older program whose runs are gone stand in a record that was writt
 cell may be a number, a text, or an object with ``value`` and optionally ``sd`` and ``interval``; ``head`` is the head
 of the first column.
 
+A table's rank correlations, regressions and bias stand in ``analyses``, as in ``results.json``. With ``--again`` a
+folder where the rows were run again is compared with the record instead of being written: a figure may differ by .01,
+or by twice the standard deviation over seeds that the record states.
+
 A record of a benchmark has no published table: ``table`` is null and ``recipe`` empty, and its script writes it.
 ``title`` and ``about``, paragraphs of what was measured and what is known of it, make a page of such a record on the
 site (``make_site.py``).
@@ -97,6 +101,7 @@ def record(folder: Path, *, built: str = "", commit: str = "") -> dict[str, Any]
             each["recipe"] = {key: value for key, value in own.items() if common.get(key, _ABSENT) != value}
     entries += _without_figures(results, rows, {each["row"] for each in entries})
     seeds = results.get("seeds", 1)
+    analyses = {name: results[name] for name in ("correlation", "difficulty", "bias", "explained") if results.get(name)}
     return {
         "command": _command(results, overrides, corpus.name, seeds, [each["key"] for each in entries]),
         "table": results["table"],
@@ -110,7 +115,7 @@ def record(folder: Path, *, built: str = "", commit: str = "") -> dict[str, Any]
         "encoders": {name: digest for name in _read_by(recipes.values()) if (digest := _encoder(name)) is not None},
         "recipe": common,
         "rows": entries,
-    }
+    } | ({"analyses": analyses} if analyses else {})
 
 
 def flat_recipe(recipe: Recipe) -> dict[str, Any]:
@@ -323,6 +328,24 @@ def as_json(found: Mapping[str, Any]) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
+EXACT = 0.01
+"""By how much a figure may differ when its row is run again with the processor and the versions of its record."""
+
+
+def departures(found: Mapping[str, Any], again: Mapping[str, Any]) -> list[str]:
+    """Return the figures of rows that were run again, and are farther from the record than they are held to be."""
+    rows = {row["key"]: row["figures"] for row in again["rows"]}
+    told = []
+    for row in found["rows"]:
+        for name, figure in row["figures"].items():
+            then, now = (each["value"] if isinstance(each, dict) else each
+                         for each in (figure, rows.get(row["key"], {}).get(name)))  # fmt: skip
+            allowed = max(EXACT, 2 * figure.get("sd", 0)) if isinstance(figure, dict) else EXACT
+            if not isinstance(then, str) and now is not None and abs(now - then) > allowed:
+                told.append(f"{row['row']}, {name}: {now} instead of {then} ± {allowed:g}")
+    return told
+
+
 # Showing a record
 
 
@@ -495,7 +518,12 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("folder", nargs="?", type=Path, help="Folder of iconotext reproduce")
     parser.add_argument("--built", default="", help="The command that built the corpus")
     parser.add_argument("--commit", default="", help="Commit that the program of the runs is of, if not today's")
+    parser.add_argument("--again", action="store_true", help="Compare the folder with the record")
     given = parser.parse_args(arguments)
+    if given.name and given.folder and given.again:
+        told = departures(read(given.name), record(given.folder))
+        print("\n".join(told or [f"{given.name}: as recorded"]))
+        return int(bool(told))
     if given.name and given.folder:
         path = RECORDS / f"{given.name}.json"
         path.write_text(as_json(record(given.folder, built=given.built, commit=given.commit)), encoding="utf-8")

@@ -256,7 +256,7 @@ def corpus_bias(
     source = image_source(settings.image or DEFAULT_IMAGE, FeatureCache() if settings.cache else None)
     vectors = list(image_vectors(progress(chosen), source))
     distances = negative_distances(vectors, batch=settings.batch, seed=settings.seed)
-    return measure(distances, resamplings=settings.resamplings, seed=settings.seed), len(chosen) - len(vectors)
+    return measure(distances, seed=settings.seed), len(chosen) - len(vectors)
 
 
 def measure(distances: Distances, *, resamplings: int = RESAMPLINGS, seed: int = 0) -> Bias:

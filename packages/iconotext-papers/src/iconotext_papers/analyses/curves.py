@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,39 +32,28 @@ class Curve:
 
 
 def read_curve(folder: Path) -> Curve:
-    """Read the ``objective`` of a run, minus its loss, and the ``auc`` on validation documents; see ``read_log``."""
-    log = read_log(folder, ("validation_loss", "validation_auc"))
-    objective = tuple(-loss for loss in log.values["validation_loss"])
-    return replace(log, values={"objective": objective, "auc": log.values["validation_auc"]})
-
-
-def read_log(folder: Path, columns: Sequence[str]) -> Curve:
-    """Read columns of the ``log.csv`` in the folder of a model.
-
-    If an epoch was logged twice, because the run was stopped and resumed, its last row counts.
-    """
+    """Read the ``objective``, minus the loss, and the ``auc`` on validation documents, from the log of a model."""
     path = folder / LOG if folder.is_dir() else folder
     name = (folder if folder.is_dir() else folder.parent).resolve().name
-    rows: dict[int, list[float]] = {}
+    columns, rows = (EPOCH, "validation_loss", "validation_auc"), list[list[float]]()
     try:
         with path.open(encoding="utf-8", newline="") as file:
             lines = csv.DictReader(file)
-            missing = [column for column in (EPOCH, *columns) if column not in (lines.fieldnames or ())]
+            missing = [column for column in columns if column not in (lines.fieldnames or ())]
             if missing:
                 raise CorpusError(f"{path}: not a training log: the column {missing[0]} is missing")
             for row in lines:
-                epoch, *numbers = (_number(row[column], path, lines.line_num, column) for column in (EPOCH, *columns))
-                if math.isnan(epoch):
+                rows.append([_number(row[column], path, lines.line_num, column) for column in columns])
+                if math.isnan(rows[-1][0]):
                     raise CorpusError(f"{path}, line {lines.line_num}, column {EPOCH}: empty")
-                rows[int(epoch)] = numbers
     except OSError as error:
         raise CorpusError(f"{path}: cannot be read: {error.strerror}; name folders of trained models") from error
     except UnicodeDecodeError as error:
         raise CorpusError(f"{path}: not a training log: it is not UTF-8 text") from error
     if not rows:
         raise CorpusError(f"{path}: has no epochs yet")
-    epochs = sorted(rows)
-    return Curve(name, tuple(epochs), {name: tuple(rows[e][i] for e in epochs) for i, name in enumerate(columns)})
+    epochs, losses, areas = zip(*rows, strict=True)
+    return Curve(name, tuple(map(int, epochs)), {"objective": tuple(-loss for loss in losses), "auc": areas})
 
 
 def objective_panel(left: Axes, curve: Curve) -> None:

@@ -27,7 +27,7 @@ from iconotext.errors import CorpusError, SettingError, ShapeError
 from iconotext.evaluate.results import Evaluation, Scored, matched, read_results
 from iconotext.evaluate.statistics import RESAMPLINGS, Interval, as_interval, grouped, interval_ends
 from iconotext.plain_text import counted, percent
-from iconotext.report.tables import Bold, Grid
+from iconotext.report.tables import Grid
 from iconotext_papers.analyses.object_detection import detected_in, encoded_classes
 from iconotext_papers.analyses.seeds import drawn_anew
 from iconotext_papers.analyses.settings import DIMENSIONS, DifficultySettings
@@ -76,26 +76,15 @@ def named_results(paths: Sequence[Path]) -> dict[str, Evaluation]:
     return {name: results.evaluation for name, results in zip(names, read.values(), strict=True)}
 
 
-def lowest(correlations: list[Correlation]) -> Correlation | None:
-    """The pair with the lowest ρ; None if no pair has one."""
-    defined = [c for c in correlations if c.rho is not None]
-    return min(defined, key=lambda c: c.rho or 0.0, default=None)
-
-
 def as_dict(correlations: list[Correlation]) -> dict[str, Any]:
     """Return the fields as a JSON object."""
-    least = lowest(correlations)
     pairs = [{"models": [c.first, c.second], "spearman": c.rho, "documents": c.documents} for c in correlations]
-    return {"pairs": pairs, "lowest": None if least is None else [least.first, least.second]}
+    return {"pairs": pairs}
 
 
 def correlation_grid(correlations: list[Correlation]) -> Grid:
-    """Make a table of the correlations; the lowest of several is bold."""
-    least = lowest(correlations) if len(correlations) > 1 else None
-    rows = []
-    for c in correlations:
-        rho = "–" if c.rho is None else f"{c.rho:.3f}"
-        rows.append([f"{c.first}, {c.second}", [Bold(rho) if c is least else rho], f"{c.documents:,}"])
+    """Make a table of the correlations."""
+    rows = [[f"{c.first}, {c.second}", _number(c.rho, ".3f"), f"{c.documents:,}"] for c in correlations]
     return Grid("", ["Models", "Spearman's ρ", "Documents"], rows)
 
 

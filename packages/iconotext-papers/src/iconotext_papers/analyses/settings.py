@@ -47,9 +47,6 @@ class BiasSettings(ImageEncoding):
     seed: int = Field(0, ge=0)
     """Seed of the documents, the batches and the interval."""
 
-    resamplings: int = Field(2000, ge=100)
-    """Samples of the documents for the interval."""
-
 
 class DifficultySettings(ImageEncoding):
     """Settings of the analysis of difficulty."""

@@ -347,7 +347,7 @@ def _explained_grid(
     return Grid(title, ["", BEFORE, AFTER, "difference"], rows, notes)
 
 
-SHARES_FIGURE, SHARES_PNG = "shares.svg", "shares.png"
+SHARES_FIGURE = "shares.svg"
 
 _COLOURS = ("#b4470f", "#2f7d4f", "#7a4fa3", "#555555")
 
@@ -365,8 +365,7 @@ def share_sections(
         return [], {}
     means = {share: over_seeds(list(by_seed.values())) for share, by_seed in supervised.items()}
     means_of_others = {name: over_seeds(list(by_seed.values())) for name, by_seed in unsupervised.items()}
-    for name in (SHARES_FIGURE, SHARES_PNG):
-        write_shares(means, means_of_others, folder / name)
+    write_shares(means, means_of_others, folder / SHARES_FIGURE)
     drawing = Drawing(SHARES_FIGURE, "AUC and p@1 of the supervised model by share of labelled training documents")
     facts: dict[str, Any] = {}
     lines = []

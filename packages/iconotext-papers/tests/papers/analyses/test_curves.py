@@ -31,11 +31,6 @@ def test_read(folder):
     )  # the file itself may be named, too
 
 
-def test_an_epoch_that_was_run_again_counts_as_it_was_logged_last(folder):
-    curve = read_curve(folder("m", "1,1,1,1,0.4,0.5,1\n2,2,1,1,0.3,0.6,1\n2,2,1,1,0.2,0.7,1\n"))
-    assert (curve.epochs, curve.values) == ((1, 2), {"objective": (-0.4, -0.2), "auc": (0.5, 0.7)})
-
-
 @pytest.mark.parametrize(
     ("rows", "head", "message"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 import json
 import platform
@@ -137,6 +138,24 @@ def test_a_page_of_a_record_says_what_was_measured(records, tmp_path):
 
 
 @pytest.mark.slow
+def test_a_row_that_was_run_again_is_held_to_its_spread(records):
+    then = {"rows": [{"row": "DC", "key": "dense", "figures": {"AUC": {"value": 80.0, "sd": 0.2}, "K": 3}},
+                     {"row": "AP", "key": "assignment", "figures": {"AUC": {"value": 70.0}}}]}  # fmt: skip
+    again = copy.deepcopy(then)
+    assert records.departures(then, again) == []
+    again["rows"][0]["figures"]["AUC"]["value"] = 80.4
+    again["rows"][1]["figures"]["AUC"]["value"] = 70.02
+    assert records.departures(then, again) == ["AP, AUC: 70.02 instead of 70.0 ± 0.01"]
+
+
+def test_the_digest_of_a_corpus_is_that_of_its_documents(records, corpus, tmp_path):
+    moved, other = tmp_path / "moved.jsonl", tmp_path / "other.jsonl"
+    moved.write_text(corpus.read_text().replace('"0-0"', '"deep/er/0-0"'))
+    other.write_text(corpus.read_text().replace("thing1 ", "thing2 "))
+    assert records.corpus_digest(moved) == records.corpus_digest(corpus) != records.corpus_digest(other)
+    assert moved.read_text() != corpus.read_text() != other.read_text()
+
+
 @pytest.mark.training
 def test_a_record_is_made_of_a_finished_folder(records, corpus, tmp_path, in_process):
     calls = {"overrides": SMALL, "only": ["random", "dense", "assignment-at-most"], "dataset": "MSCOCO", "seeds": 2}
@@ -188,7 +207,7 @@ def test_a_record_of_retrieval(records, tmp_path, in_process):
 @pytest.mark.parametrize("path", RECORDS, ids=lambda path: path.stem)
 def test_a_record_of_the_repository_is_whole(path):
     found = json.loads(path.read_text(encoding="utf-8"))
-    assert [field for field in found if field not in ("head", "title", "about", "machine")] == FIELDS
+    assert [field for field in found if field not in ("head", "title", "about", "machine", "analyses")] == FIELDS
     assert ("about" in found) == (path.parents[2] == ROOT / "docs")
     assert all(row["row"] and (row["figures"] or row["note"]) for row in found["rows"])
     if found["recipe"] is not None:
