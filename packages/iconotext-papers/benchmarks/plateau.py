@@ -5,9 +5,9 @@
     iconotext corpus build captions ... --output many.jsonl --shuffles 9
     python packages/iconotext-papers/benchmarks/plateau.py few.jsonl many.jsonl --only "no dropout" --steps 1000
 
-Prints the mean AUC of the validation documents, and the mean cosine of two of their sentences and of two of their
-images, after every 250 steps of training on the documents of ``many.jsonl`` (of ``few.jsonl`` where a change says so).
-``--dim 1024`` has the dimensions of the paper; arrays are kept beside the corpora.
+After every 250 steps of training on the documents of ``many.jsonl`` (of ``few.jsonl`` where a change says so) it prints
+the last loss, the mean AUC of the validation documents, and the mean cosine of two of their sentences and of two of
+their images. ``--dim 1024`` has the dimensions of the paper; arrays are kept beside the corpora.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from iconotext_papers.tables.rows import find_table, table_rows
 WORDS = "text.word_vectors=word2vec"
 DROPOUT = ("text.dropout", "image.dropout")
 CHANGES = {
-    "the paper's settings": [WORDS],
+    "the paper's settings, 32-bit numbers": [WORDS, "training.precision=32"],
+    "16-bit numbers, as in all rows below": [WORDS],
     "no dropout": [WORDS, *(f"{key}=0" for key in DROPOUT)],
     "dropout at the inputs": [WORDS, *(f"{key}_at=input" for key in DROPOUT)],
     "a rate of 1e-3": [WORDS, "training.learning_rate=1e-3"],
@@ -80,13 +81,15 @@ def main() -> None:
     parser.add_argument("--only", action="append", choices=list(CHANGES))
     parser.add_argument("--dim", type=int, default=256)
     parser.add_argument("--steps", type=int, default=1000)
+    parser.add_argument("--row", default="top-k", help="Key of a row of Table 2")
+    parser.add_argument("--one-batch", action="store_true", help="Train on the first batch of FEW alone")
     given = parser.parse_args()
     for name in given.only or CHANGES:
         overrides = [f"dim={given.dim}", "training.precision=bf16", *CHANGES[name]]
         rows = table_rows(find_table("2"), overrides, dataset="MSCOCO")
-        recipe = next(row.recipe for row in rows if row.key == "top-k")
+        recipe = next(row.recipe for row in rows if row.key == given.row)
         assert recipe is not None
-        corpus = given.few if "ninth" in name else given.many
+        corpus = given.few if given.one_batch or "ninth" in name else given.many
         prepared = prepare(recipe, [corpus], corpus.with_suffix(".arrays"))
         model = new_model(recipe, prepared).model
         if "Keras" in name:
@@ -98,16 +101,18 @@ def main() -> None:
         while len(planned) < given.steps:
             epoch = planned[-1][0] + 1
             planned += [(epoch, *batch) for batch in epoch_batches(prepared, recipe, "train", epoch)]
+        if given.one_batch:
+            planned = planned[:1] * given.steps
         model.train()
         for step, (epoch, documents, positives) in enumerate(planned[: given.steps]):
             if step % 250 == 0:
-                print(name, step, np.mean(losses[-250:] or [0]), figures(model, prepared, recipe), flush=True)
-            seed = [recipe.seed, epoch, 2, 0, step]
+                print(name, step, losses[-1:], figures(model, prepared, recipe), flush=True)
+            seed = [recipe.seed, epoch, 2, 0, 0 if given.one_batch else step]
             batch = load_batch(prepared, recipe, documents, positives, training=True, seed=seed)
             rate = recipe.training.learning_rate
             found = training_step(device, encode, optimizer, batch, recipe, epoch=epoch, step=step, rate=rate)
             losses.append(float(found.mean()))
-        print(name, given.steps, np.mean(losses[-250:]), figures(model, prepared, recipe), flush=True)
+        print(name, given.steps, losses[-1:], figures(model, prepared, recipe), flush=True)
 
 
 if __name__ == "__main__":
