@@ -503,7 +503,7 @@ def _about(name: str, found: Mapping[str, Any], program: str) -> str:
     if found["table"] is None:
         return f"{of}; measured on {found['date']}{_by(program)}."
     seeds = "one seed" if found["seeds"] == 1 else f"{found['seeds']} seeds"
-    digest = f", SHA-256 of its documents {found['corpus']['sha256']}…" if found["corpus"]["sha256"] else ""
+    digest = f", documents SHA-256 {found['corpus']['sha256']}…" if found["corpus"]["sha256"] else ""
     return f"{of}; {seeds}, measured on {found['date']}{_by(program)}; corpus {found['corpus']['name']}{digest}."
 
 
