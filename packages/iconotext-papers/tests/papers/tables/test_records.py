@@ -137,13 +137,12 @@ def test_a_page_of_a_record_says_what_was_measured(records, tmp_path):
     assert "Record: [a](a.json), written by hand" in records.page("a")
 
 
-@pytest.mark.slow
 def test_a_row_that_was_run_again_is_held_to_its_spread(records):
     then = {"rows": [{"row": "DC", "key": "dense", "figures": {"AUC": {"value": 80.0, "sd": 0.2}, "K": 3}},
                      {"row": "AP", "key": "assignment", "figures": {"AUC": {"value": 70.0}}}]}  # fmt: skip
     again = copy.deepcopy(then)
     assert records.departures(then, again) == []
-    again["rows"][0]["figures"]["AUC"]["value"] = 80.4
+    again["rows"][0]["figures"]["AUC"]["value"] = 80.39
     again["rows"][1]["figures"]["AUC"]["value"] = 70.02
     assert records.departures(then, again) == ["AP, AUC: 70.02 instead of 70.0 ± 0.01"]
 
@@ -156,6 +155,7 @@ def test_the_digest_of_a_corpus_is_that_of_its_documents(records, corpus, tmp_pa
     assert moved.read_text() != corpus.read_text() != other.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.training
 def test_a_record_is_made_of_a_finished_folder(records, corpus, tmp_path, in_process):
     calls = {"overrides": SMALL, "only": ["random", "dense", "assignment-at-most"], "dataset": "MSCOCO", "seeds": 2}
