@@ -16,11 +16,14 @@ import os
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+import iconotext
 from iconotext.corpus.builders.photos import Photo, read_photos
 from iconotext.corpus.store import read_corpus
 from iconotext.features import FeatureCache, cached_image, cached_text, load_image_backbone, load_text_backbone
@@ -28,14 +31,14 @@ from iconotext.images import decode
 from iconotext_papers.analyses.bias import Bias, ImageVectors, measure, negative_distances
 
 sys.path.append(str(Path(__file__).parents[3] / "scripts"))
-import records
+records: Any = import_module("records")
 
 
 def histogram(photo: Photo) -> NDArray[np.float32]:
     """Return (64,) square roots of the shares of colours, four levels of each of red, green and blue."""
     colours = np.asarray(decode(photo.file)).reshape(-1, 3) // 64
     counts = np.bincount(colours @ np.array([16, 4, 1]), minlength=64)
-    return np.sqrt(counts / counts.sum(), dtype=np.float32)
+    return np.asarray(np.sqrt(counts / counts.sum()), np.float32)
 
 
 def features_of(photos: list[Photo]) -> dict[str, NDArray[np.float32]]:
@@ -94,7 +97,7 @@ def main() -> None:
         "set": [],
         "corpus": None,
         "seeds": None,
-        "version": f"{records.iconotext.__version__} ({records._commit()})",
+        "version": f"{iconotext.__version__} ({records._commit()})",
         "machine": records.machine(),
         "date": datetime.now(UTC).date().isoformat(),
         "encoders": {name: records._encoder(name) for name in ("efficientnet-lite0", "minilm")},
