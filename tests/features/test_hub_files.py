@@ -121,6 +121,17 @@ def test_what_another_program_fetched_is_taken_and_pinned_by_the_next_download(h
     assert [(each.name, each.precisions, each.pinned) for each in cached_models()] == [("org/clip", ("fp32",), True)]
 
 
+def test_weights_for_pytorch_are_no_model_and_the_graphs_are_fetched(hub):
+    folder, lock = fetch("org/clip"), place_of("org/clip") / LOCK
+    noted = json.loads(lock.read_text())
+    lock.write_text(json.dumps(noted | {"files": {"config.json": noted["files"]["config.json"]}}))
+    shutil.rmtree(folder / "onnx")
+    (folder / "model.safetensors").write_bytes(b"weights")
+    assert cached_models() == []
+    assert fetch("org/clip") == folder
+    assert load_dual_encoder("org/clip").text.dim == 5
+
+
 def test_a_model_that_is_not_there(hub):
     assert fetch("org/none") is None
     with pytest.raises(FeatureError, match="org/none: no such model, nor is it on the Hugging Face hub"), downloads():
@@ -167,4 +178,5 @@ def test_of_models_without_graphs_only_a_resnet_comes(hub, models, tmp_path):
     before = len(hub.requests)
     assert fetch("org/resnet") == folder
     assert len(hub.requests) == before
+    assert [(each.name, each.precisions) for each in cached_models()] == [("org/resnet", ())]
     assert load_image_backbone("org/resnet").dim == 12

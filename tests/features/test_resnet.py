@@ -9,7 +9,8 @@ from PIL import Image as Pillow
 
 from iconotext.errors import FeatureError
 from iconotext.features import load_dual_encoder, load_image_backbone, load_text_backbone
-from iconotext.features.resnet import WEIGHTS, load_resnet
+from iconotext.features.hub_files import WEIGHTS
+from iconotext.features.resnet import load_resnet
 from tests.support.graph_models import change
 from tests.support.hub_models import noise
 
@@ -87,6 +88,8 @@ def test_weights_that_are_missing_are_not_made_up(resnet):
     ("settings", "said"),
     [
         ({"depths": [10**9, 1]}, "more than 1,000 layers"),
+        ({"depths": [10**9, -(10**9)]}, "more than 1,000 layers"),
+        ({"depths": [0] * 10**5, "hidden_sizes": [8] * 10**5}, "more than 1,000 layers"),
         ({"hidden_sizes": [10**9, 10**9]}, "cannot be loaded"),
         ({"embedding_size": 10**6}, "cannot be loaded"),
         ({"hidden_sizes": "wide"}, "cannot be loaded"),

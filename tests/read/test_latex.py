@@ -193,11 +193,13 @@ def test_repairs_keep_the_number_of_lines():
 
 def test_the_section_of_a_line_is_removed():
     text = "\\begin{document}\n1\n\\section{2}\n3\n\\section{4}\n5\n\\end{document}\n"
-    for line, kept in ((4, "145"), (1, "2345"), (6, "123"), (7, "123")):
+    for line, kept in ((4, "145"), (1, "2345"), (6, "123"), (7, "123"), (99, "123")):
         left = repaired(text, [refused_section(text, line)])
         assert "".join(filter(str.isdigit, left)) == kept
+        assert left.endswith("\\end{document}\n")
         assert left.count("\n") == text.count("\n")
     assert refused_section("a\n", 1) is None
+    assert refused_section(text, 0) is None  # pandoc does not say where
     assert refused_section("\\begin{document}\n%\n\n\\end{document}", 2) is None
 
 

@@ -31,7 +31,8 @@ from iconotext.system.strict_json import parse_json
 PATIENCE = 10.0
 """Seconds to wait for each answer of the hub."""
 
-RESNET = ("config.json", "preprocessor_config.json", "model.safetensors")
+WEIGHTS = "model.safetensors"
+RESNET = ("config.json", "preprocessor_config.json", WEIGHTS)
 """Files of a ResNet for PyTorch: settings and weights; no code, and no formats that can contain code."""
 
 LOCK = "iconotext.json"
@@ -174,7 +175,7 @@ def cached_models() -> list[CachedModel]:
             continue
         paths = [path for path in folder.rglob("*") if path.is_file()]
         precisions = tuple(graphs_by_precision([path.relative_to(folder).as_posix() for path in paths]))
-        if precisions or any(path.suffix == ".safetensors" for path in paths):
+        if precisions or _has_resnet(folder):
             size = sum(path.stat().st_size for path in paths)
             listed.append(CachedModel(name, folder.name, size, precisions, lock is not None))
     return listed
@@ -203,10 +204,9 @@ def _downloaded(name: str, precision: str, revision: str | None) -> tuple[Path, 
     stated = {file.rfilename: file.lfs.sha256 if file.lfs else None for file in info.siblings or ()}
     commit = str(info.sha)
     download = partial(snapshot_download, name, revision=commit, etag_timeout=PATIENCE)
-    if graphs_by_precision(stated) or not is_resnet(Path(download(allow_patterns=RESNET[:1]))):
+    files = [file for file in RESNET if file in stated]
+    if precision or WEIGHTS not in files or not is_resnet(Path(download(allow_patterns=RESNET[:1]))):
         files = files_to_fetch(name, stated, precision)
-    else:
-        files = [file for file in RESNET if file in stated]
     folder = Path(download(allow_patterns=files))
     return folder, commit, {file: stated[file] for file in files}
 
@@ -214,7 +214,11 @@ def _downloaded(name: str, precision: str, revision: str | None) -> tuple[Path, 
 def _is_whole(folder: Path, precision: str) -> bool:
     """Tell whether a folder has what a name asks for: graphs of the precision, or all weights if it names none."""
     present = graphs_by_precision(files_in(folder))
-    return (precision or FULL) in present or (not precision and (len(present) == 1 or (folder / RESNET[-1]).is_file()))
+    return (precision or FULL) in present or (not precision and (len(present) == 1 or _has_resnet(folder)))
+
+
+def _has_resnet(folder: Path) -> bool:
+    return (folder / WEIGHTS).is_file() and is_resnet(folder)
 
 
 @cache  # once, though a model is loaded by parts

@@ -18,6 +18,7 @@ from iconotext.features.backbone import ImageBackbone, check_finite
 from iconotext.features.decoding import SIDE, network_backbone
 from iconotext.features.graph_files import checked_path, is_resnet, settings_of
 from iconotext.features.graph_inputs import Pixels
+from iconotext.features.hub_files import WEIGHTS
 from iconotext.features.model_folder import revised_name
 from iconotext.features.runtime import best_device, full_precision
 
@@ -25,10 +26,8 @@ if TYPE_CHECKING:
     import torch
     from numpy.typing import NDArray
 
-WEIGHTS = "model.safetensors"
-
 MAX_LAYERS = 1000
-"""Largest number of layers that settings may ask for, since each takes time to make."""
+"""Largest number of stages and layers that settings may ask for, since each takes time to make."""
 
 _SETTINGS = (
     "num_channels",
@@ -59,7 +58,8 @@ def load_resnet(name: str, folder: Path) -> tuple[torch.nn.Module, int]:
     from transformers import ResNetConfig, ResNetModel
 
     try:
-        if sum(settings.get("depths", ())) > MAX_LAYERS:
+        depths = settings.get("depths", ())
+        if len(depths) + sum(map(abs, depths)) > MAX_LAYERS:
             raise ValueError(f"more than {MAX_LAYERS:,} layers")
         with torch.device("meta"):  # takes no memory, whatever sizes the settings ask for
             config = ResNetConfig(**{key: settings[key] for key in _SETTINGS if key in settings})

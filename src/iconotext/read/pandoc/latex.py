@@ -254,9 +254,13 @@ def refused_command(text: str, line: int, column: int) -> Repair | None:
 
 def refused_section(text: str, line: int) -> Repair | None:
     """Return a repair that removes the section at a line that pandoc refuses; None if nothing is left of it."""
-    at = len("\n".join(text.split("\n")[:line]))
-    heads = [head for head in SECTION.finditer(text) if not head[0].startswith("\\end")]
-    before = [head for head in heads if head.start() <= at]
+    if line < 1:
+        return None
+    heads = list(SECTION.finditer(text))
+    ends = [head.start() for head in heads if head[0].startswith("\\end")]
+    # What is never closed is refused at the end of the document, which must stay.
+    at = min([len("\n".join(text.split("\n")[:line])), *ends[-1:]])
+    before = [head for head in heads if head.start() <= at and not head[0].startswith("\\end")]
     if not before:
         return None
     begin = before[-1].end() if before[-1][0].startswith("\\begin") else before[-1].start()
