@@ -193,14 +193,22 @@ def test_repairs_keep_the_number_of_lines():
 
 def test_the_section_of_a_line_is_removed():
     text = "\\begin{document}\n1\n\\section{2}\n3\n\\section{4}\n5\n\\end{document}\n"
-    for line, kept in ((4, "145"), (1, "2345"), (6, "123"), (7, "123"), (99, "123")):
-        left = repaired(text, [refused_section(text, line)])
+    for line, kept in ((4, "145"), (1, "2345"), (6, "123"), (7, "145"), (99, "145")):
+        left = repaired(text, [refused_section(text, line, lambda part: "3" not in part)])
         assert "".join(filter(str.isdigit, left)) == kept
         assert left.endswith("\\end{document}\n")
         assert left.count("\n") == text.count("\n")
-    assert refused_section("a\n", 1) is None
-    assert refused_section(text, 0) is None  # pandoc does not say where
-    assert refused_section("\\begin{document}\n%\n\n\\end{document}", 2) is None
+    assert refused_section("a\n", 1, bool) is None
+    assert refused_section(text, 0, bool) is None  # pandoc does not say where
+    assert refused_section("\\begin{document}\n%\n\n\\end{document}", 2, bool) is None
+
+
+def test_what_is_never_closed_costs_its_own_section_alone(tmp_path, caplog):
+    sections = [f"\\section{{S{n}}}\nWords {n}.\n" for n in range(9)]
+    sections[3] = "\\section{S3}\n\\includegraphics[width=\n\nWords 3.\n"
+    document = read_as(tmp_path / "a.tex", "".join(["\\begin{document}\n", *sections, "\\end{document}\n"]))
+    assert texts(document) == [words for n in range(9) if n != 3 for words in (f"S{n}", f"Words {n}.")]
+    assert 'line 8, "\\section{S3}": left out up to the next heading' in caplog.text
 
 
 def test_citations_leave_no_space_before_what_closes_a_sentence(tmp_path):

@@ -6,6 +6,8 @@ Repairs never change the number of lines, so that a line of the text always has 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -252,21 +254,31 @@ def refused_command(text: str, line: int, column: int) -> Repair | None:
     return _removal(text, begin, end)
 
 
-def refused_section(text: str, line: int) -> Repair | None:
-    """Return a repair that removes the section at a line that pandoc refuses; None if nothing is left of it."""
-    if line < 1:
-        return None
+def refused_section(text: str, line: int, is_read: Callable[[str], bool]) -> Repair | None:
+    """Return a repair that removes the section at a line that pandoc refuses; None if nothing is left of it.
+
+    What was opened anywhere and never closed is refused at the end of the document. Then it is the first section with
+    which the document so far is refused.
+
+    Args:
+        is_read: Whether pandoc reads a text.
+    """
     heads = list(SECTION.finditer(text))
     ends = [head.start() for head in heads if head[0].startswith("\\end")]
-    # What is never closed is refused at the end of the document, which must stay.
-    at = min([len("\n".join(text.split("\n")[:line])), *ends[-1:]])
-    before = [head for head in heads if head.start() <= at and not head[0].startswith("\\end")]
-    if not before:
+    end = ends[-1] if ends else len(text)
+    begins = [head.end() if head[0].startswith("\\begin") else head.start() for head in heads if head.start() < end]
+    at = len("\n".join(text.split("\n")[:line]))
+    if line < 1 or not begins or at < begins[0]:
         return None
-    begin = before[-1].end() if before[-1][0].startswith("\\begin") else before[-1].start()
-    after = SECTION.search(text, max(at, before[-1].end()))
-    end = after.start() if after else len(text)
-    return _removal(text, begin, end) if text[begin:end].strip("%\n ") else None
+    bounds = [*begins, end]
+    if at < end:
+        number = bisect_right(begins, at) - 1
+    else:
+        number = bisect_left(
+            range(len(begins) - 1), True, key=lambda n: not is_read(text[: bounds[n + 1]] + text[end:])
+        )
+    begin, after = bounds[number], bounds[number + 1]
+    return _removal(text, begin, after) if text[begin:after].strip("%\n ") else None
 
 
 def _arguments_end(text: str, at: int) -> int:

@@ -210,17 +210,29 @@ def _latex_html(source: Source, folder: Path) -> tuple[str, list[str]]:
     text, changes = source.text, list[str]()
     # All attempts together have the time of one, so that a text that is refused again and again costs no more.
     end = _work_of_pandoc() + convert.MAX_SECONDS
-    for attempt in range(MAX_ATTEMPTS):
+
+    def converted(text: str) -> tuple[str, tuple[str, ...]]:
         whole = f"{LATEX_WORDS}\n{text}".encode("utf-8", errors="replace")
+        return to_html(whole, "latex", folder=folder, seconds=max(int(end - _work_of_pandoc()), 1))
+
+    def is_read(part: str) -> bool:
         try:
-            html, left_out = to_html(whole, "latex", folder=folder, seconds=max(int(end - _work_of_pandoc()), 1))
+            converted(repaired(part, structural_repairs(part)))
+        except RefusedError:
+            return False
+        return True
+
+    for attempt in range(MAX_ATTEMPTS):
+        try:
+            html, left_out = converted(text)
             return html, _first(changes) + [PLACE.sub(partial(_place, source), part) for part in left_out]
         except RefusedError as error:
             refused = error
-        repairs = structural_repairs(text) if attempt == 0 else []
+        # Twice, since a brace that was closed may begin an environment.
+        repairs = structural_repairs(text) if attempt < 2 else []
         if not repairs:
             command = refused_command(text, refused.line - 1, refused.column) if attempt < MAX_COMMANDS else None
-            part = command or refused_section(text, refused.line - 1)
+            part = command or refused_section(text, refused.line - 1, is_read)
             if part is None:
                 break
             kind = "left out" if command else "left out up to the next heading"
