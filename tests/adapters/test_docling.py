@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import importlib
 import io
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -179,6 +182,17 @@ def test_with_the_default_model(given, tmp_path):
     linked = Linker.load().link(document(given, tmp_path / "depot.json"))
     add_links(given, linked)
     assert given.pictures[0].references[0].resolve(given).text.startswith("A red tram waits")
+
+
+@pytest.mark.slow
+def test_the_lines_of_the_guide_run(given, tmp_path):
+    pytest.importorskip("tree_sitter", reason="docling-core[chunking] is not installed")
+    given.save_as_json(tmp_path / "paper.json", image_mode=ImageRefMode.EMBEDDED)
+    blocks = [block for block in re.findall(r"^```python\n(.*?)^```$", ADAPTERS, re.M | re.S) if "docling" in block]
+    done = subprocess.run([sys.executable, "-c", "".join(blocks)], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert DoclingDocument.load_from_json(tmp_path / "linked.json").pictures[0].references
+    assert "#/pictures/0" in done.stdout
 
 
 def test_chunks_keep_their_pictures(given):
