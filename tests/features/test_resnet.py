@@ -1,5 +1,6 @@
 import re
 import shutil
+import sys
 from io import BytesIO
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 import torch
 from PIL import Image as Pillow
 
-from iconotext.errors import FeatureError
+from iconotext.errors import FeatureError, MissingPackageError
 from iconotext.features import load_dual_encoder, load_image_backbone, load_text_backbone
 from iconotext.features.hub_files import WEIGHTS
 from iconotext.features.resnet import load_resnet
@@ -121,6 +122,12 @@ def test_a_large_square_is_squashed(resnet):
     with torch.inference_mode():
         wanted = model(**pixels).pooler_output.flatten().numpy()
     np.testing.assert_allclose(backbone.encode([picture]).pooled[0], wanted, atol=1e-4)
+
+
+def test_without_its_packages_the_extra_is_named(resnet, monkeypatch):
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(MissingPackageError, match=r'a ResNet needs transformers, .*: pip install "iconotext\[resnet\]"$'):
+        load_image_backbone(str(resnet))
 
 
 def test_a_model_that_is_none_is_named(models):

@@ -19,9 +19,12 @@ def test_card_says_what_is_known():
 
 def test_card_without_gold_links_says_so():
     recipe = make_recipe({"name": "mine"}, source="test")
-    card = model_card(recipe, PREPARED, {"best_epoch": 1, "epochs": 1, "validation_loss": 1.0})
-    assert "No gold links were known" in card
-    assert "test:" not in card
+    trained = {"best_epoch": 1, "epochs": 1, "validation_loss": 1.0}
+    undefined = {"documents": 2, "undefined": 2, "auc": None, "p@1": None, "p@5": None}
+    for metrics in (trained, trained | {"test": undefined}):
+        card = model_card(recipe, PREPARED, metrics)
+        assert "No gold links were known" in card
+        assert "test:" not in card
 
 
 def test_names_in_a_card_are_text():

@@ -161,8 +161,9 @@ AS_TRAINED = (
 def model_card(recipe: Recipe, prepared: Mapping[str, Any], metrics: Mapping[str, Any]) -> str:
     """Write the model card in Markdown: training, data (``Prepared.meta``), metrics, and how to use the model."""
     backbones = prepared["backbones"]
-    known = [metrics[split] for split in ("validation", "test") if split in metrics]
-    of_pairs = any("median_rank" in figures for figures in known)
+    measured = [metrics.get(split, {}) for split in ("validation", "test")]
+    of_pairs = any("median_rank" in figures for figures in measured)
+    known = of_pairs or any(figures.get("auc") is not None for figures in measured)
     lines = [
         f"# {inline_text(recipe.name)}",
         "",
