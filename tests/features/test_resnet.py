@@ -126,7 +126,9 @@ def test_a_large_square_is_squashed(resnet):
 
 def test_without_its_packages_the_extra_is_named(resnet, monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(MissingPackageError, match=r'a ResNet needs transformers, .*: pip install "iconotext\[resnet\]"$'):
+    with pytest.raises(
+        MissingPackageError, match=r'a ResNet needs transformers, .*: pip install "iconotext\[resnet\]"$'
+    ):
         load_image_backbone(str(resnet))
 
 

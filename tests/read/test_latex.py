@@ -122,7 +122,7 @@ def refusing(is_refused, tries):
 
 @pytest.mark.usefixtures("in_this_process")
 def test_a_section_that_is_refused_again_and_again_is_left_out(thesis, caplog, monkeypatch):
-    tries = []
+    tries: list[bytes] = []
     monkeypatch.setattr(pandoc_readers, "to_html", refusing(lambda line: "odd" in line, tries))
     odd = "".join(f"\\odd{{{n}}}\n" for n in range(30))
     document = thesis("Words.\n", MAIN.replace("Last words.", f"{odd} Last words."))
@@ -136,7 +136,7 @@ def test_a_section_that_is_refused_again_and_again_is_left_out(thesis, caplog, m
 
 @pytest.mark.usefixtures("in_this_process")
 def test_pandoc_is_tried_only_so_often(thesis, monkeypatch):
-    tries = []
+    tries: list[bytes] = []
     monkeypatch.setattr(pandoc_readers, "to_html", refusing(lambda line: "odd" in line, tries))
     odd = "".join(f"\\section{{odd {n}}}\n\\odd\n" for n in range(30))
     with pytest.raises(DocumentError, match=r"main.tex: line \d+: pandoc cannot read it \(no\): mend it there"):
