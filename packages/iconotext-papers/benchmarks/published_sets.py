@@ -28,7 +28,7 @@ COMMANDS = {
         papers build clue --source {in}/clue/clue.tsv -o clue.jsonl --images {in}/clue/images --only-found
         train alikhani2021/cmcm -c clue.jsonl -o model --set features.image=efficientnet-lite0 --set dim=8 \
             --set training.epochs=2
-        evaluate model clue.jsonl --pool 5 --refine none --json
+        evaluate model clue.jsonl --pool 5 --json
         papers analyze refinement model clue.jsonl --pool 3 --json
     """,
     "train-relations": """
