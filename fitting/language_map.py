@@ -9,9 +9,9 @@ beside the data folder, unpacked in the folder for work:
 The map learns what MiniLM makes of English texts: sentences and captions of the data folder whose licences allow it
 (Flickr8k and ``cited`` are left out: figures are measured on them), words and examples of WordNet, and
 captions of photographs that nobody took (``made_up_captions``). So that it holds in other languages, it learns what
-MiniLM makes of the English names of signs ("grinning face") from their other names: Unicode's CLDR. And since a
-translation lies beside its original, it sees English texts with the difference between two names of a sign added, so
-that it does not learn what no translation keeps.
+MiniLM makes of English captions and of the English names of signs ("grinning face") from their translations: ours
+(``translated_captions``), and Unicode's CLDR. And since a translation lies beside its original, it sees English texts
+with the difference between two names of a sign added, so that it does not learn what no translation keeps.
 """
 
 from __future__ import annotations
@@ -30,13 +30,17 @@ from torch.nn import functional
 
 from fitting.encoder_graphs import FLOAT, OURS, Graph
 from fitting.made_up_captions import made_up_captions
+from fitting.translated_captions import translated_captions
 from iconotext.features import FeatureCache, cached_text, load_text_backbone
 
 DOCUMENTS = ("textbook/documents", "build/documents", "cited_text/openstax")
 CAPTIONS = ("open", "openstax")
+OTHER_CODES = {"nb": "no", "tl": "fil"}
+"""Of languages in the CLDR."""
+
 HIDDEN, LARGEST = 1536, 127
 STEPS, BATCH, RATE, DECAY = 4000, 512, 1e-3, 0.02
-SHARES = {"captions": 0.35, "names": 0.2}
+SHARES = {"captions": 0.2, "names": 0.15, "translated": 0.3}
 """Of a batch; the rest are texts of all kinds."""
 SHIFT = 0.7
 """Largest share of the difference between two names that is added to an English text."""
@@ -64,20 +68,25 @@ def texts_of(data: Path, work: Path, count: int) -> list[str]:
     return texts[:count]
 
 
+def signs_of(work: Path, language: str) -> dict[str, dict[str, list[str]]]:
+    """What Unicode's CLDR has of signs in a language: name (``tts``) and keywords (``default``); maybe nothing."""
+    path = work / "package" / "annotations" / OTHER_CODES.get(language, language) / "annotations.json"
+    if not path.is_file():
+        return {}
+    signs: dict[str, dict[str, list[str]]] = json.loads(path.read_text(encoding="utf-8"))["annotations"]["annotations"]
+    return signs
+
+
 def names_of(work: Path, languages: Set[str], count: int | None) -> tuple[list[str], list[str]]:
     """Names of signs in these languages, all of them or as many, and the English name of each."""
-    folder = work / "package" / "annotations"
 
     def names(language: str) -> dict[str, str]:
-        stored = json.loads((folder / language / "annotations.json").read_text(encoding="utf-8"))
-        signs = stored["annotations"]["annotations"]
-        return {sign: about["tts"][0] for sign, about in signs.items() if about.get("tts")}
+        return {sign: about["tts"][0] for sign, about in signs_of(work, language).items() if about.get("tts")}
 
     english = names("en")
     pairs = [
         (name, english[sign])
         for language in sorted(languages - {"en"})
-        if (folder / language).is_dir()
         for sign, name in names(language).items()
         if sign in english
     ]
@@ -92,9 +101,10 @@ def learn_map(
     encode: Callable[[Sequence[str]], NDArray[np.float32]],
     languages: Set[str],
     *,
-    texts: int = 200_000,
-    captions: int = 120_000,
+    texts: int = 100_000,
+    captions: int = 60_000,
     names: int | None = None,
+    translated: int = 8_000,
 ) -> dict[str, NDArray[Any]]:
     """Learn the map: a linear one, and a hidden layer beside it.
 
@@ -103,23 +113,22 @@ def learn_map(
         texts: Number of texts of all kinds.
         captions: Number of captions that are made up.
         names: Number of names of signs; default: all.
+        translated: Number of captions that are made up in each language with phrases.
 
     Returns:
         Matrices in 8 bits, see ``rounded``, and biases, by their names in the graph.
     """
     torch.manual_seed(0)
-    others, english = names_of(work, languages, names)
-    sets = {
-        "texts": texts_of(data, work, texts),
-        "captions": list(made_up_captions(captions)),
-        "names": others,
-    }
+    in_english = {"texts": texts_of(data, work, texts), "captions": list(made_up_captions(captions))}
+    others = {"names": names_of(work, languages, names), "translated": translated_captions(languages, translated)}
+    sets = in_english | {name: texts for name, (texts, _) in others.items()}
+    originals = in_english | {name: english for name, (_, english) in others.items()}
     target = cached_text(load_text_backbone(), FeatureCache()).encode
     given = {name: torch.from_numpy(encode(texts)) for name, texts in sets.items()}
-    wanted = {name: torch.from_numpy(target(english if name == "names" else texts)) for name, texts in sets.items()}
+    wanted = {name: torch.from_numpy(target(texts)) for name, texts in originals.items()}
     mean, spread = given["texts"].mean(0), given["texts"].std(0)
     given = {name: (rows - mean) / spread for name, rows in given.items()}
-    shifts = given["names"] - (torch.from_numpy(encode(english)) - mean) / spread
+    shifts = given["names"] - (torch.from_numpy(encode(originals["names"])) - mean) / spread
     x, y = given["texts"], wanted["texts"]
     width, dim = x.shape[1], y.shape[1]
     linear = torch.linalg.solve(x.T @ x + 0.003 * len(x) * torch.eye(width), x.T @ (y - y.mean(0)))
@@ -134,9 +143,8 @@ def learn_map(
         rows = {name: torch.randint(len(given[name]), (size,)) for name, size in sizes.items()}
         x = torch.cat([given[name][each] for name, each in rows.items()])
         y = torch.cat([wanted[name][each] for name, each in rows.items()])
-        in_english = len(x) - sizes["names"]  # the first ones
-        moved = shifts[torch.randint(len(shifts), (in_english,))]
-        x[:in_english] += SHIFT * torch.rand(in_english, 1) * moved
+        first = sum(sizes[name] for name in in_english)
+        x[:first] += SHIFT * torch.rand(first, 1) * shifts[torch.randint(len(shifts), (first,))]
         loss = _loss(_mapped(x, parameters), y)
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]

@@ -115,7 +115,9 @@ def trained_encoder(request: ModelRequest, stored: StoredModel | None = None) ->
         uncached = reader = word_reader(stored, stored.vocabulary, longest, folder_name(folder))
     space: Space = JointSpace(stored)
     if stored.recipe.linking.bridge:
-        space = MixedSpace(space, ConceptBridge(texts, source.classes or ()), stored.recipe.linking.bridge)
+        linking = stored.recipe.linking
+        alone = linking.bridge if linking.bridge_alone is None else linking.bridge_alone
+        space = MixedSpace(space, ConceptBridge(texts, source.classes or ()), linking.bridge, alone)
     layer = stored.model.coherence if stored.relations else None
     coherence = None if layer is None else Coherence(tuple(stored.relations), layer)
     return Encoder(request.name, texts, reader, uncached, source, space, coherence, folder)

@@ -95,11 +95,17 @@ class SharedSpace:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MixedSpace:
-    """Two spaces side by side: similarities are (1 - share) times the first space's plus share times the second's."""
+    """Two spaces side by side: similarities are (1 - share) times the first space's plus share times the second's.
+
+    Attributes:
+        share: Of the second space, for the sentences of a document.
+        share_alone: Of the second space, for a sentence alone.
+    """
 
     first: Space
     second: Space
     share: float
+    share_alone: float
 
     @property
     def dim(self) -> int:
@@ -110,7 +116,11 @@ class MixedSpace:
         self, features: FloatMatrix, among: FloatMatrix | None = None, places: Sequence[int] | None = None
     ) -> FloatMatrix:
         """See ``Space``."""
-        return self._beside(*(space.sentences(features, among, places) for space in (self.first, self.second)))
+        joined = self._beside(*(space.sentences(features, among, places) for space in (self.first, self.second)))
+        if among is None:  # images keep their shares, so that those of a library serve both
+            joined[:, : self.first.dim] *= (1 - self.share_alone) / (1 - self.share)
+            joined[:, self.first.dim :] *= self.share_alone / self.share
+        return joined
 
     def images(self, features: ImageFeatures, among: ImageFeatures | None = None) -> FloatMatrix:
         """See ``Space``."""

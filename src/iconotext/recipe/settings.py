@@ -255,6 +255,9 @@ class LinkingSettings(Settings):
     """Share of the untrained concept bridge in every cosine; needs an image backbone with a classifier and a text
     backbone."""
 
+    bridge_alone: float | None = Field(None, ge=0, lt=1)
+    """The same for a sentence by itself, such as a question to a library; default: as much as in a document."""
+
     centre: float = Field(0, ge=0, le=1)
     """Share of the mean vector of a document's sentences that is subtracted from each of them, and likewise for its
     images: what all have in common does not tell them apart."""
