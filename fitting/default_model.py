@@ -60,7 +60,7 @@ SOURCES = {
 }
 NOT_FREE = ("flickr8k", "build")  # for research only; some of these logs are for no commercial use
 MODELS = {"default": [name for name in SOURCES if name not in NOT_FREE], "photographs": list(SOURCES)}
-CHANGES = {"photographs": ["linking.bridge=0.15"]}  # of the recipe
+CHANGES = {"photographs": ["linking.bridge=0.15", "linking.bridge_alone=0.2"]}  # of the recipe
 
 
 class Fold(NamedTuple):

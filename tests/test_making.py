@@ -133,3 +133,21 @@ def test_the_graphs_that_ship_are_those_of_the_weights(tmp_path, monkeypatch):
     assert len(files) == 4
     for file in files:
         assert (tmp_path / file).read_bytes() == (folders[file.parts[0]] / file).read_bytes()
+
+
+def test_translated_captions_say_the_same_in_the_order_of_each_language():
+    captions = pytest.importorskip("fitting.translated_captions")
+    languages = [path.stem for path in captions.FOLDER.iterdir()]
+    for language in languages:
+        of_kind = captions.phrases(language)[1]
+        assert [len(some) for some in of_kind.values()] == [*captions.KINDS.values()], language
+        assert all(text.count("|") == (kind == "V") for kind, some in of_kind.items() for text in some), language
+    drawn = [[("S", 18), ("V", 0), ("W", 18)], [("P", 1), ("V", 0)], [("N", 0)]]
+    assert {language: captions._written(language, drawn) for language in ("en", "hu", "ja")} == {
+        "en": ["A boy in a striped t-shirt rides a bicycle on a bridge", "Two women ride bicycles", "Ball"],
+        "hu": ["Egy csíkos pólós fiú egy hídon biciklizik", "Két nő biciklizik", "Labda"],
+        "ja": ["縞模様のTシャツを着た男の子が橋の上で自転車に乗っている", "二人の女性が自転車に乗っている", "ボール"],
+    }
+    texts, english = captions.translated_captions({"en", "de", "fr"}, 50)
+    assert len(texts) == 100
+    assert english[:50] == english[50:] == captions.translated_captions({"cs"}, 50)[1]

@@ -34,9 +34,13 @@ def test_products_are_the_joint_cosine_and_the_concept_bridge_in_the_models_shar
     space = JointSpace(stored)
     joint = space.sentences(sentences) @ space.images(features).T
     bridge = sentences @ concept_vectors(features, text.encode(image.classes), k=CONCEPTS).T
-    share = stored.recipe.linking.bridge
-    assert share > 0
-    np.testing.assert_allclose(found, (1 - share) * joint + share * bridge, atol=1e-5)
+    share, alone = stored.recipe.linking.bridge, stored.recipe.linking.bridge_alone
+    assert 0 < share < alone
+    length = np.hypot((1 - alone) / (1 - share) ** 0.5, alone / share**0.5)  # before they are unit vectors
+    np.testing.assert_allclose(found, ((1 - alone) * joint + alone * bridge) / length, atol=1e-5)
+    document = Document("a", TEXTS[:2], [Image(f"{n}", file) for n, file in enumerate(files)])
+    read = default.read(document)
+    np.testing.assert_allclose(read.sentences(TEXTS[:2], [0, 1]) @ read.images().T, read.similarity, atol=1e-5)
     np.testing.assert_array_equal(images.features.pooled, features.pooled)
 
 
