@@ -193,5 +193,5 @@ def load_others() -> TextBackbone:
 
     Their names have a digest of weights and map: equal names mean equal features.
     """
-    e5 = TextBackbone("e5-c8a387ba", DIM, E5.encode, E5_LANGUAGES)
+    e5 = TextBackbone("e5-80439466", DIM, E5.encode, E5_LANGUAGES)
     return TextBackbone("use-e8ef3bbe", DIM, USE.encode, USE_LANGUAGES, other=e5)
