@@ -194,4 +194,4 @@ def load_others() -> TextBackbone:
     Their names have a digest of weights and map: equal names mean equal features.
     """
     e5 = TextBackbone("e5-80439466", DIM, E5.encode, E5_LANGUAGES)
-    return TextBackbone("use-e8ef3bbe", DIM, USE.encode, USE_LANGUAGES, other=e5)
+    return TextBackbone("use-78127565", DIM, USE.encode, USE_LANGUAGES, other=e5)
