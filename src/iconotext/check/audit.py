@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import quote
 
 from iconotext import __version__
+from iconotext.check.chunks import Fate, compared, counts, read_chunks
 from iconotext.check.files import Files, forget_sites
 from iconotext.check.page import Page, read_page
 from iconotext.check.picture import PICTURE_SUFFIXES, Picture
@@ -40,6 +41,7 @@ from iconotext.read.format import all_formats, file_format, suffix_format
 from iconotext.system.files import check_ours, read_plain, write_text
 from iconotext.system.strict_json import parse_json
 from iconotext.system.worker import run_isolated, start_worker
+from iconotext.types import LinkedDocument
 
 _MAY_HOLD_PICTURES = re.compile(rb"!\[|<(?:img|svg|input)\b|(?-i:<[A-Z])|[{\x00]|\[\[", re.IGNORECASE)
 """Bytes of every Markdown or HTML file with a picture; a zero byte if characters take two bytes."""
@@ -51,7 +53,8 @@ class Checked:
 
     Attributes:
         failures: Documents that could not be read, and, as ``RuleError``, rules that failed at a document.
-        unread: Lines on files in folders that were left out, and that users may miss.
+        unread: Lines on files in folders that were left out, and on chunks of no document.
+        chunks: File of chunks to the numbers of pictures by what became of them there.
     """
 
     findings: tuple[Finding, ...]
@@ -59,6 +62,7 @@ class Checked:
     documents: int
     pictures: int
     unread: tuple[str, ...] = ()
+    chunks: Mapping[Path, Mapping[str, int]] = field(default_factory=dict)
 
 
 def check(
@@ -68,10 +72,12 @@ def check(
     *,
     root: Path | None = None,
     formats: Collection[str] = (),
+    chunks: Sequence[Path] = (),
 ) -> Checked:
     """Check the pictures of documents, also those in folders; web pages with their menus.
 
     Args:
+        chunks: Files of chunks that programs made of the documents, which are linked to judge them.
         root: The folder to which paths in fingerprints are relative (default: ``repository_root()``).
         formats: Names of the formats to read (default: all).
 
@@ -83,12 +89,14 @@ def check(
     rows = [row for row in all_formats().values() if not formats or row.name in formats]
     titles = listed((row.title for row in rows), "or")
     suffixes = frozenset(suffix for row in rows for suffix in row.suffixes)
+    pieces = {file: read_chunks(file) for file in chunks}
     documents = list(find_documents(paths, reading, suffixes=suffixes, skipped=skipped))
     if not documents:
         raise no_documents(paths, reading, skipped, formats=titles if formats else None)
     findings: list[Finding] = []
     failures: list[Failure] = []
     shown: set[Path] = set()
+    pages: dict[Path, Page] = {}
     pictures = 0
     all_rules()  # says in this process what is wrong with those of other packages
     start_worker()
@@ -104,6 +112,8 @@ def check(
             continue
         failures += [Failure(path, error) for error in checked.failed]
         shown |= checked.shown
+        if pieces:
+            pages[path] = checked.page
         pictures += len(checked.page.pictures)
         findings += [finding for _, finding in checked.findings]
     for rule in [rule for rule in settings.chosen if rule.about == "file"]:
@@ -111,9 +121,53 @@ def check(
         for file, _ in find_documents(dict.fromkeys(folders), reading, suffixes=PICTURE_SUFFIXES):
             if message := rule.function(file, shown, settings):
                 findings.append(Finding(rule.name, rule.severity, message, Place(file.as_posix()), file.name, None))
+    unread = [*unread_lines(skipped)]
+    tables: dict[Path, dict[str, int]] = {}
+    linked = _linked(documents, pages, reading, failures) if pieces else {}
+    unread += [f"{path}: {note}" for path, own in linked.items() for each in own for note in each.notes]
+    for file, own in pieces.items():
+        fates, strange = compared(own, linked)
+        tables[file] = counts(fates)
+        if strange:
+            name = ", ".join(strange[0].documents) or "which names no document"
+            unread.append(
+                f"{file}: {counted(len(strange), 'chunk')} of no checked document: {strange[0].name} ({name})"
+            )
+        for rule in [rule for rule in settings.chosen if rule.about == "chunks"]:
+            for fate in fates:
+                if message := rule.function(fate, file, settings):
+                    place = _place(fate, pages[fate.path])
+                    source, alt = fate.picture.source, fate.picture.alt
+                    findings.append(Finding(rule.name, rule.severity, message, place, source, alt))
     numbered = tuple(fingerprinted(findings, root or repository_root()))
-    unread = tuple(unread_lines(skipped))
-    return Checked(numbered, tuple(failures), len(documents) - len(_unread(failures)), pictures, unread)
+    read = len(documents) - len(_unread(failures))
+    return Checked(numbered, tuple(failures), read, pictures, tuple(unread), tables)
+
+
+def _linked(
+    documents: Sequence[tuple[Path, Path | None]],
+    pages: Mapping[Path, Page],
+    reading: ReadSettings,
+    failures: list[Failure],
+) -> dict[Path, list[LinkedDocument]]:
+    """Link the documents with pictures by the model that ships; return those of each file that was read."""
+    from iconotext.linker import Linker  # which the check alone does without
+    from iconotext.read import read_files
+
+    linked: dict[Path, list[LinkedDocument]] = {path: [] for path in pages}
+    shown = [(path, folder) for path, folder in documents if path in pages and pages[path].pictures]
+    for each in Linker.load().link_all(read_files(shown, reading)):
+        if isinstance(each, Failure):
+            failures.append(each)
+        elif each.document.source is not None:
+            linked[each.document.source].append(each)
+    return linked
+
+
+def _place(fate: Fate, page: Page) -> Place:
+    """Return the place of a picture that was linked, by its address among the pictures that were checked."""
+    places = (each.place for each in page.pictures if fate.picture.source in each.sources)
+    return next(places, Place(fate.path.as_posix()))
 
 
 def _unread(failures: Iterable[Failure]) -> list[Failure]:
@@ -359,6 +413,7 @@ def audit(
     make_baseline: bool = False,
     formats: Collection[str] = (),
     force: bool = False,
+    chunks: Sequence[Path] = (),
 ) -> Audit:
     """Check documents, and write the requested files.
 
@@ -369,6 +424,7 @@ def audit(
         sarif: File for the findings as SARIF; replaces the one of an earlier check.
         baseline: The baseline file.
         make_baseline: Whether to write the findings as the baseline, so that none is new.
+        chunks: See ``check``.
     """
     if make_baseline and baseline is None:
         raise SettingError("a baseline is to be written, and no file is named for it: which one?")
@@ -379,7 +435,7 @@ def audit(
     accepted: frozenset[str] = frozenset()
     if baseline is not None and not make_baseline:
         accepted = read_baseline(baseline)
-    checked, root = check(paths, settings, reading, formats=formats), repository_root()
+    checked, root = check(paths, settings, reading, formats=formats, chunks=chunks), repository_root()
     if make_baseline and baseline is not None:
         write_baseline(checked.findings, baseline, root)
         accepted = frozenset(finding.fingerprint for finding in checked.findings)
@@ -387,14 +443,23 @@ def audit(
         log = sarif_log(checked.findings, checked.failures, root, accepted=accepted)
         write_text(sarif, json.dumps(log, indent=1) + "\n", force=True)
     new = tuple(finding for finding in checked.findings if finding.fingerprint not in accepted)
+    table = _table(checked.chunks)
     if as_json:
         rows = [asdict(finding) | {"new": finding.fingerprint not in accepted} for finding in checked.findings]
         output = json_text(rows)
     else:
-        output = "\n".join(finding_lines(new))
+        output = "\n".join([*finding_lines(new), *([""] if new and table else []), *table])
     failed = map(str, (failure.error for failure in checked.failures))
-    messages = (*failed, *checked.unread, _summary(checked, len(new), len(accepted) > 0))
+    messages = (*failed, *checked.unread, *(table if as_json else ()), _summary(checked, len(new), len(accepted) > 0))
     return Audit(output, messages, FAILED if checked.failures else FOUND if new else PASSED)
+
+
+def _table(chunks: Mapping[Path, Mapping[str, int]]) -> list[str]:
+    """Return a line with the names of the columns, and one for each file of chunks; none without chunks."""
+    head = [["chunks", *row] for row in chunks.values()][:1]
+    rows = head + [[str(file), *map(str, row.values())] for file, row in chunks.items()]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(str.rjust, row, widths)) for row in rows]
 
 
 def _summary(checked: Checked, new: int, has_baseline: bool) -> str:

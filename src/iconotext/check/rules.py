@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import field_validator
 
-from iconotext.check import alt_texts, figures
+from iconotext.check import alt_texts, chunks, figures
 from iconotext.check.faults import FaultSettings
 from iconotext.check.page import Page, Reference
 from iconotext.check.picture import Picture
@@ -73,7 +73,8 @@ class Rule:
         severity: Severity of its findings.
         summary: What it finds, in one sentence.
         function: Takes a picture or a reference, its ``Page`` and the ``CheckSettings``, and returns what is wrong and
-            what to do, or None. Of a file, it takes its path, the files that documents show, and the settings.
+            what to do, or None. Of a file, it takes its path, the files that documents show, and the settings; of
+            chunks the ``Fate`` of a picture, the file of the chunks, and the settings.
         about: What it is applied to.
         alone: Whether no further rule of its group is applied to a picture that breaks it.
         default: Whether it is applied unless the user names it.
@@ -84,7 +85,7 @@ class Rule:
     severity: Severity
     summary: str
     function: Callable[[Any, Any, CheckSettings], str | None]
-    about: Literal["picture", "reference", "file"] = "picture"
+    about: Literal["picture", "reference", "file", "chunks"] = "picture"
     alone: bool = False
     default: bool = True
     wcag: tuple[str, ...] = ()
@@ -131,6 +132,10 @@ _ROWS = (
     Rule("file-missing", "error", "The file of a picture is not there.", figures.no_file),
     Rule("file-large", "warning", "A picture has ten times the pixels at which it is shown.", figures.wasteful),
     Rule("file-unused", "warning", "No document shows a picture file.", figures.unused, "file", default=False),
+    Rule("chunk-lost", "error", "No chunk has a picture.", chunks.lost, "chunks"),
+    Rule("chunk-wrong", "error", "A picture is in one chunk, its sentences are in others.", chunks.wrong, "chunks"),
+    Rule("chunk-cut", "warning", "No chunk has a picture and a whole sentence of it.", chunks.cut, "chunks"),
+    Rule("chunk-twice", "warning", "A picture is also in a chunk without its sentences.", chunks.twice, "chunks"),
 )
 
 RULES = tuple(replace(rule, wcag=_WCAG.get(rule.name, ())) for rule in _ROWS)

@@ -42,11 +42,15 @@ def check(
         bool, typer.Option("--write-baseline", help="Write all findings into the baseline.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that no check wrote.")] = False,
+    chunks: Annotated[
+        list[Path] | None,
+        option("--chunks", metavar="FILE", help="Chunks of the documents, by any program. May be repeated."),
+    ] = None,
 ) -> None:
     """Find what is wrong with the pictures of documents: alternative texts, numbers, references, captions, files.
 
     Ends with status 1 if there is something new to mend, and with 2 if a document cannot be read. No model is asked,
-    and no picture is looked at but for its size.
+    and no picture is looked at but for its size; only for `--chunks` the documents are linked.
 
     **Examples**
 
@@ -54,6 +58,7 @@ def check(
     - `iconotext check docs/ --rules figure,reference`
     - `iconotext check docs/ --skip alt-long,alt-image-of --sarif found.sarif`
     - `iconotext check docs/ --baseline known.json --write-baseline`
+    - `iconotext check docs/ --rules chunk --chunks ours.jsonl --chunks docling.jsonl`
     """
     with known_errors(status=FAILED):
         result = audit(
@@ -65,6 +70,7 @@ def check(
             baseline=baseline,
             make_baseline=write_baseline,
             force=force,
+            chunks=chunks or (),
         )
         if result.output:
             say(result.output)
