@@ -129,10 +129,8 @@ def check(
         fates, strange = compared(own, linked)
         tables[file] = counts(fates)
         if strange:
-            name = ", ".join(strange[0].documents) or "which names no document"
-            unread.append(
-                f"{file}: {counted(len(strange), 'chunk')} of no checked document: {strange[0].name} ({name})"
-            )
+            name = f"{strange[0].name} ({', '.join(strange[0].documents) or 'it names none'})"
+            unread.append(f"{file}: {counted(len(strange), 'chunk')} of no checked document, such as {name}")
         for rule in [rule for rule in settings.chosen if rule.about == "chunks"]:
             for fate in fates:
                 if message := rule.function(fate, file, settings):

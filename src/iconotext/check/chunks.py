@@ -27,13 +27,10 @@ from iconotext.system.strict_json import parse_json
 from iconotext.types import Image, LinkedDocument
 
 MAX_BYTES = 256 * 2**20
-"""Limit for a file of chunks."""
+"""Limit for a file of chunks, and for what the packed elements of a chunk unpack to."""
 
-MAX_ELEMENTS = 16 * 2**20
-"""Limit for the elements that are packed in a chunk; longer ones are no JSON, being cut."""
-
-MAX_PARTS = 20
-"""Parts of a path that are compared."""
+MAX_ADDRESS = 2_000
+"""Characters of an address; longer texts are none."""
 
 MIN_WORDS = 3
 """Words from which a caption or an alternative text stands for its picture."""
@@ -91,8 +88,11 @@ def read_chunks(path: Path) -> list[Piece]:
     try:
         if path.is_dir() or path.suffix.lower() == ".md":
             files = sorted(path.rglob("*.md")) if path.is_dir() else [path]
-            texts = [(file, read_plain(file, MAX_BYTES).decode("utf-8", "replace")) for file in files]
-            pieces = [_piece(file.name, text, {}, (file.name, file.parent.name)) for file, text in texts]
+            pieces = []
+            for file in files:
+                name = file.relative_to(path if path.is_dir() else path.parent).as_posix()
+                text = read_plain(file, MAX_BYTES).decode("utf-8", "replace")
+                pieces.append(_piece(name, text, {}, (name, file.parent.name)))
         else:
             rows = _rows(read_plain(path, MAX_BYTES).decode("utf-8-sig"))
             pieces = [_of_row(f"row {number}", row) for number, row in enumerate(rows, 1)]
@@ -127,9 +127,7 @@ def _of_row(name: str, row: Any) -> Piece:
     if not isinstance(text, str):
         text = "\n\n".join(str(_at(item, "text") or "") for item in text)
     packed = _at(row, "metadata.orig_elements")  # those from which unstructured made a chunk
-    elements = (
-        zlib.decompressobj().decompress(base64.b64decode(packed), MAX_ELEMENTS) if isinstance(packed, str) else b"0"
-    )
+    elements = zlib.decompressobj().decompress(base64.b64decode(packed), MAX_BYTES) if isinstance(packed, str) else b"0"
     names = [value for place in _DOCUMENT if isinstance(value := _at(row, place), str) and value]
     return _piece(name, text, {"row": row, "elements": parse_json(elements)}, names)
 
@@ -171,8 +169,8 @@ def _plain(text: str) -> str:
 @lru_cache(10_000)
 def _parts(name: str) -> tuple[str, ...]:
     """Return the last parts of a path or an address, the very last one first."""
-    path = "" if name.startswith("data:") else unquote(re.split(r"[?#]", name)[0])
-    return tuple([part for part in re.split(r"[/\\]", path) if part not in ("", ".", "..")][: -MAX_PARTS - 1 : -1])
+    path = "" if name.startswith("data:") or len(name) > MAX_ADDRESS else unquote(re.split(r"[?#]", name)[0])
+    return tuple([part for part in re.split(r"[/\\]", path) if part not in ("", ".", "..")][::-1])
 
 
 def _closest(name: str, paths: Sequence[tuple[str, ...]]) -> list[int]:
