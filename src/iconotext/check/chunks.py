@@ -242,7 +242,8 @@ def _fates(path: Path, documents: Sequence[LinkedDocument], pieces: Sequence[Pie
             links = sorted((x for x in linked.links if x.image == number), key=lambda x: -x.paragraph_confidence)
             links = [link for link in links if link.paragraph_confidence >= BOTH * links[0].paragraph_confidence]
             texts = [linked.document.sentences[link.sentence].text for link in links]
-            has = [piece.name for piece in pieces if any(_plain(text) in piece.text for text in texts)]
+            plain = list(map(_plain, texts))
+            has = [piece.name for piece in pieces if any(text in piece.text for text in plain)]
             told = (texts[0], links[0].paragraph_confidence) if links else None
             right, others = [name for name in has if name in own], [name for name in has if name not in own]
             yield Fate(image, path, told, own, right, others)
