@@ -1,6 +1,6 @@
 """Whether a change of the text tells that a picture beside it will be replaced: the record `left-behind`.
 
-    python benchmarks/left_behind.py NAME REPOSITORY PAGES [NAME REPOSITORY PAGES ...] [--words] [--write]
+    python benchmarks/left_behind.py NAME REPOSITORY PAGES [NAME REPOSITORY PAGES ...] [--write]
 
 REPOSITORY is a git directory of a manual, PAGES a regular expression for the paths of its pages. Every thirty days of
 its first-parent history, the pages are compared with those of thirty days before. Ranked is each picture that both
@@ -8,8 +8,6 @@ versions of a page show, with the same file; right is one whose file is replaced
 under its name, which looks different, or by a new one in its place on the page. Of each ranking the first ten and
 thirty of a date count, fewer where fewer have a reason; equal ones count as if drawn at random. Intervals: 95 %, from
 2,000 resamplings of the dates. *Fitted* weighs all facts by a logistic regression on the other manuals.
-
-With ``--words``, the words in the pictures beside renamed names are read (``[ocr]``): is the old name in the picture?
 """
 
 from __future__ import annotations
@@ -35,7 +33,6 @@ from PIL import Image
 from result_tables import Figure, Table, program_version, share, show, write_record
 
 from iconotext.check.page import Page, read_page
-from iconotext.features.ocr import load_line_reader
 from iconotext.read import ReadSettings
 from iconotext.read.format import suffix_format
 from iconotext.read.sentences import split_sentences
@@ -96,14 +93,14 @@ class Change:
     Attributes:
         passage: The number of the passage of the new version, or of the one behind what went.
         names: Marked names that went, and that came.
-        renamed: Names in the same place of a sentence, the old and the new one.
+        renamed: Whether a name took the place of another one in the sentence.
     """
 
     passage: int
     old: str
     new: str
     names: tuple[set[str], set[str]]
-    renamed: list[tuple[str, str]]
+    renamed: bool
 
     @property
     def words(self) -> int:
@@ -132,8 +129,7 @@ def changes(old: Text, new: Text) -> list[Change]:
             passage = new.sentences[min(c if j is None else j, len(new.sentences) - 1)][0]
             went, came = old.named(before), new.named(after)
             names = went - {n for n in went if f" {n} " in f" {plain(after)} "}, came - old.named(before)
-            renames = [] if i is None or j is None else list(renamed(before, after, *names))
-            found.append(Change(passage, before, after, names, renames))
+            found.append(Change(passage, before, after, names, renamed(before, after, *names)))
     return found
 
 
@@ -142,29 +138,27 @@ def ratio(one: str, other: str) -> float:
     return SequenceMatcher(None, one.split(), other.split(), autojunk=False).ratio()
 
 
-def renamed(old: str, new: str, went: set[str], came: set[str]) -> Iterator[tuple[str, str]]:
-    """Names one of which took the place of the other; not where a slip was mended or small words changed."""
+def renamed(old: str, new: str, went: set[str], came: set[str]) -> bool:
+    """Whether a name took the place of another one; not where a slip was mended or small words changed."""
     one, other = plain(old).split(), plain(new).split()
-    for kind, a, b, c, d in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
+    for kind, a, b, c, d in SequenceMatcher(None, one, other, autojunk=False).get_opcodes() if old and new else ():
         words = {*one[a:b], *other[c:d]} - SMALL_WORDS
         if kind == "equal" or max(b - a, d - c) > 4 or not words or any("_" in word for word in words):
             continue
-        before, after = holder(one, a, b, went), holder(other, c, d, came)
         slip = SequenceMatcher(None, "".join(one[a:b]), "".join(other[c:d]), autojunk=False).ratio() >= 0.8
-        if before and after and not slip:
-            yield before, after
+        if not slip and in_a_name(one, a, b, went) and in_a_name(other, c, d, came):
+            return True
+    return False
 
 
-def holder(words: Sequence[str], begin: int, end: int, names: set[str]) -> str | None:
-    """The longest name that holds a range of the words."""
-    spans = ((name, len(name.split())) for name in names)
-    holding = (
-        name
-        for name, n in spans
+def in_a_name(words: Sequence[str], begin: int, end: int, names: set[str]) -> bool:
+    """Whether a name holds a range of the words."""
+    return any(
+        words[start : start + n] == name.split()
+        for name in names
+        for n in [len(name.split())]
         for start in range(max(end - n, 0), begin + 1)
-        if " ".join(words[start : start + n]) == name
     )
-    return max(holding, key=len, default=None)
 
 
 @dataclass
@@ -173,13 +167,11 @@ class Candidate:
 
     Attributes:
         date: Manual and number of the date.
-        blob: Of its file.
         edited: Whether the page changed.
         near: Distance in passages, and change, under the heading of the picture.
     """
 
     date: tuple[str, int]
-    blob: str
     right: bool
     age: float
     versions: int
@@ -341,7 +333,7 @@ class Manual:
             edited = before[path] != blob
             yield (
                 file,
-                Candidate((self.name, date), picture, right, age, max(versions, 1), size[0] * size[1], edited, near),
+                Candidate((self.name, date), right, age, max(versions, 1), size[0] * size[1], edited, near),
             )
 
     def replaced(self, path: str, new: Text, date: int) -> set[str]:
@@ -406,19 +398,6 @@ def fitted(manuals: Mapping[str, Sequence[Candidate]], name: str) -> Callable[[C
     return lambda it: math.exp(float((np.array(facts(it)) - middle) / spread @ weights)) if it.edited else 0
 
 
-def words_read(manual: Manual, found: Sequence[Candidate]) -> Counter[str]:
-    """Which of a renamed thing's two names is read in the pictures beside it."""
-    reader, counts = load_line_reader(), Counter[str]()
-    pairs = {it.blob: [pair for _, change in it.near for pair in change.renamed] for it in found if it.renamed}
-    for blob, names in pairs.items():
-        (lines,) = reader.read([manual.bytes("cat-file", "blob", blob)])
-        text = "" if isinstance(lines, str) else re.sub(r"[\W_]+", "", " ".join(line.text for line in lines).lower())
-        seen = {tuple(re.sub(r"[\W_]+", "", name) in text for name in pair) for pair in names}
-        kinds = {(True, False): "the old one alone", (False, True): "the new one alone", (True, True): "both"}
-        counts[next((kind for key, kind in kinds.items() if key in seen), "neither")] += 1
-    return counts
-
-
 def results(found: Mapping[str, Sequence[Candidate]]) -> Table:
     """The share of right ones among the first: of the ten by manual, and of the ten and thirty of all manuals."""
     rows: dict[str, dict[str, Figure]] = {}
@@ -441,7 +420,6 @@ def shares(counted: Sequence[tuple[float, int]]) -> Figure:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("manuals", nargs="+", metavar="NAME REPOSITORY PAGES", help="two manuals at least")
-    parser.add_argument("--words", action="store_true", help="read the words in pictures")
     parser.add_argument("--write", action="store_true", help="write the record")
     options = parser.parse_args()
     version, found = program_version(), {}
@@ -451,8 +429,6 @@ def main() -> None:
             manual = Manual(name, repository, pages, Path(folder))
             found[name] = list(manual.candidates())
             print(name, len(manual.dates), "dates,", len(found[name]), "pictures", flush=True)
-            if options.words:
-                print(name, "names read:", dict(words_read(manual, found[name])), flush=True)
     table = results(found)
     show(table)
     if options.write:

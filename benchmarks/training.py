@@ -1,7 +1,6 @@
 """How quickly whole training steps are done: forward, loss, backward, update.
 
     nice python benchmarks/training.py [--turns 9] [--only steps,padded,transformer,start,memory,evaluation]
-    nice python benchmarks/training.py --only corpus [--documents 10000,100000,1000000] [--steps 3000]
 
 Prints Markdown tables. One thread; documents per second of CPU time, medians over the turns, of things that are
 compared taking turns in one process. Sentences are of random words out of a vocabulary of 10,000, caption-like (5 to 20
@@ -18,11 +17,6 @@ reading the corpus is no part of it, as in training, where a thread does it mean
 4. Time from the start of a new process to the end of its first step.
 5. Peak memory of a new process that does three steps.
 6. Evaluation of 5,000 documents whose sentences and images are encoded.
-7. Only when asked for: an epoch of hessel2019/dense with 64 dimensions on made-up shards (four sentences, three
-   pictures out of a table of 4,000 rows, a tenth of the documents validates), each in a process of its own. The most
-   memory that is no page of a file while the corpus is prepared, while it is trained on, and after that; the peak with
-   such pages, which the system takes back when others need memory; training documents a second of CPU time. With
-   ``--steps`` an epoch ends after so many, and nothing is validated.
 """
 
 from __future__ import annotations
@@ -36,11 +30,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -51,9 +43,8 @@ from torch.nn.functional import normalize
 from iconotext.encoders.joint_model import JointModel
 from iconotext.evaluate.results import Scored, evaluate
 from iconotext.networks.transformer import RegionBatch
-from iconotext.recipe import Recipe, load_recipe, make_recipe
+from iconotext.recipe import Recipe, make_recipe
 from iconotext.recipe.encoders import Inputs
-from iconotext.train import train
 from iconotext.train.batches import Batch
 from iconotext.train.loop import best_device, make_optimizer, placed, training_step
 
@@ -69,17 +60,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--turns", type=int, default=9)
     parser.add_argument("--only", default="steps,padded,transformer,start,memory,evaluation")
-    parser.add_argument("--documents", default="10000,100000,1000000")
-    parser.add_argument("--steps", type=int, default=0)
     parser.add_argument("--memory-of", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--run-in", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     if arguments.memory_of is not None:
         print_peak(arguments.memory_of)
-        return
-    if arguments.run_in is not None:
-        print_run(arguments.run_in, arguments.steps)
         return
     tables: Mapping[str, Callable[[int], list[Row]]] = {
         "steps": steps,
@@ -88,7 +73,6 @@ def main() -> None:
         "start": start,
         "memory": memory,
         "evaluation": evaluation,
-        "corpus": lambda turns: [of_corpus(int(number), arguments.steps) for number in arguments.documents.split(",")],
     }
     for name in arguments.only.split(","):
         rows = tables[name](arguments.turns)
@@ -437,88 +421,6 @@ def print_peak(documents: int) -> None:
     for _ in range(3):
         work()
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
-
-
-THINGS, LOOKS, SHARD = 200, 20, 10_000
-"""What pictures of the made-up corpus show, pictures of each, and documents of a shard."""
-
-
-def of_corpus(documents: int, steps: int) -> Row:
-    with tempfile.TemporaryDirectory() as name:
-        made_up_corpus(Path(name), documents)
-        command = [sys.executable, __file__, "--run-in", name, "--steps", str(steps)]
-        told = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    row = {"documents": f"{documents:,}", **told}
-    print(row, file=sys.stderr, flush=True)
-    return row
-
-
-def made_up_corpus(folder: Path, documents: int) -> None:
-    rng = np.random.default_rng(8)
-    looks = np.repeat(rng.normal(size=(THINGS, 128)), LOOKS, axis=0) + rng.normal(size=(THINGS * LOOKS, 128))
-    names = [f"{thing}-{look}.jpg" for thing in range(THINGS) for look in range(LOOKS)]
-    write_feature_table(folder / "features.npy", names, [looks.astype(np.float32)], dim=128)
-    (folder / "shards").mkdir()
-    for shard in range(-(-documents // SHARD)):
-        lines = []
-        for number in range(shard * SHARD, min(documents, (shard + 1) * SHARD)):
-            shown, order = rng.choice(THINGS, 4, replace=False).tolist(), rng.permutation(4).tolist()
-            rows = np.array(shown[:3]) * LOOKS + rng.integers(LOOKS, size=3)
-            line = {
-                "id": f"documents/{number:07}.html",
-                "sentences": [f"a thing{shown[place]} and word{rng.integers(5000)} here" for place in order],
-                "images": [names[row] for row in rows.tolist()],
-                "links": [[order.index(place), place] for place in range(3)],
-            }
-            lines.append(json.dumps(line) + "\n")
-        (folder / "shards" / f"{shard:04}.jsonl").write_text("".join(lines))
-
-
-class Memory(Thread):
-    """Notes the most memory in use, while a run goes on, by what it does."""
-
-    def __init__(self, last: int) -> None:
-        super().__init__(daemon=True)
-        self.last, self.steps = last, 0
-        self.most: dict[str, int] = {}
-        self.trained = 0.0
-        self._doing, self._began = "preparing", 0.0
-
-    def run(self) -> None:
-        while True:
-            doing, used = self._doing, status_of("RssAnon")
-            self.most[doing] = max(self.most.get(doing, 0), used)
-            time.sleep(0.02)
-
-    def step(self, epoch: int, step: int, steps: int, loss: float) -> None:
-        if step == 1:
-            self._doing, self._began = "training", time.process_time()
-        self.steps = step
-        if step == (self.last or steps):
-            self._doing, self.trained = "validating", time.process_time() - self._began
-        if step == self.last:
-            raise InterruptedError
-
-    def epoch(self, row: Mapping[str, float | None]) -> None:
-        pass
-
-
-def status_of(name: str) -> int:
-    """Kilobytes; unlike ``getrusage`` it does not begin with what the process had that started this one."""
-    return int(Path("/proc/self/status").read_text().partition(f"{name}:")[2].split()[0])
-
-
-def print_run(folder: Path, steps: int) -> None:
-    changes = ["dim=64", "text.word_dim=32", "training.epochs=1", f"features.image={folder / 'features.npy'}"]
-    memory = Memory(steps)
-    memory.start()
-    recipe = load_recipe("hessel2019/dense", changes)
-    with suppress(InterruptedError):
-        train(recipe, [folder / "shards"], folder / "model", watcher=memory)
-    told: Row = {f"MB, {doing}": round(most / 1024) for doing, most in memory.most.items()}
-    told |= {"peak with files, MB": round(status_of("VmHWM") / 1024)}
-    told |= {"documents a CPU second": round(memory.steps * recipe.training.batch / memory.trained)}
-    print(json.dumps(told))
 
 
 def evaluation(turns: int) -> list[Row]:

@@ -7,8 +7,8 @@ Needs the packages of the originals (the extra ``dev``) and the data folder (--d
 beside the checkout). The student begins as the original, with
 weights rounded to whole numbers times a step for each output, and what goes into each product rounded to 256 values
 over a range that is measured once: so what an encoder makes of a text or picture does not depend on what else is in
-the batch. Then it is trained, rounding included, to give what the original gives: the means of every layer for texts,
-the last feature map and the class probabilities for pictures. The texts and pictures are those whose licences allow it;
+the batch. The encoder of pictures is then trained, rounding included, to give the last feature map and the class
+probabilities of the original; that of texts is only rounded. The texts and pictures are those whose licences allow it;
 cooking, garden_home, cited and Flickr8k are left out, and are what the figures are measured on.
 
 Weights are whole numbers from -63 to 63, 7 bits: processors without VNNI add two products of a weight and an input in
@@ -50,7 +50,7 @@ from iconotext.images import decode
 from iconotext.networks.int8 import GRAPH
 
 TEXT, IMAGES = (PACKAGE / "models" / name for name in ("minilm", "efficientnet-lite0"))
-MINUTES = 9  # of processor time for training the network of pictures; that of texts is only rounded
+MINUTES, RATE = 9, 1e-4  # of training: minutes of processor time, and the rate of Adam
 LARGEST = 63
 TABLE = 127  # tables are looked up, not multiplied
 LAYERS, HEADS, EPSILON, WIDTH, PLACES = 6, 12, 1e-12, 384, 256
@@ -185,7 +185,7 @@ def pixels_of(files: Sequence[Path]) -> Tensor:
     return torch.from_numpy(np.stack([each for each in in_threads(one, files) if each is not None]))
 
 
-def make_images(data: Path, minutes: float, rate: float, out: Path) -> str:
+def make_images(data: Path, out: Path) -> str:
     draw = random.Random(0)
     files = picture_files(data, ["captions/open", "documents/textbook", "documents/build"])
     draw.shuffle(files)
@@ -193,7 +193,7 @@ def make_images(data: Path, minutes: float, rate: float, out: Path) -> str:
     first = pixels_of(files[:CALIBRATING])
     ranges = measured_ranges(teacher, first)
     set_ranges(student, ranges)
-    parameters = {name: each.clone().requires_grad_(minutes > 0) for name, each in student.named_parameters()}
+    parameters = {name: each.clone().requires_grad_() for name, each in student.named_parameters()}
     print("before", near_images(teacher, student, parameters, first[:100]), flush=True)
 
     def loss(pixels: Tensor) -> Tensor:
@@ -212,9 +212,24 @@ def make_images(data: Path, minutes: float, rate: float, out: Path) -> str:
                 pixels = pixels_of(files[i : i + BATCH])
                 yield pixels.flip(2) if draw.random() < 0.5 else pixels
 
-    trained(parameters, loss, batches(), minutes, rate)
+    trained(parameters, loss, batches())
     save_file(network_numbers(student, parameters, ranges), out / "weights.safetensors")
     return near_images(teacher, student, parameters, first[:100])
+
+
+def trained(parameters: Weights, loss: Callable[[Tensor], Tensor], batches: Iterator[Tensor]) -> None:
+    """Adam for some minutes of processor time, the rate falling to nothing."""
+    optimiser = torch.optim.Adam(parameters.values(), lr=RATE)
+    start, step = time.process_time(), 0
+    while (done := (time.process_time() - start) / (60 * MINUTES)) < 1:
+        optimiser.param_groups[0]["lr"] = RATE * min(1, (step + 1) / 10) * (1 - done)
+        value = loss(next(batches))
+        optimiser.zero_grad()
+        value.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+        step += 1
+        if step % 20 == 0:
+            print(f"step {step}, {done:.0%}: {float(value.detach()):.5f}", flush=True)
 
 
 def near_images(teacher: EfficientNetLite0, student: EfficientNetLite0, parameters: Weights, pixels: Tensor) -> str:
@@ -337,7 +352,7 @@ def token_batches(texts: Sequence[str], tokens: int = 1536) -> list[tuple[Tensor
     return batches
 
 
-def make_text(data: Path, minutes: float, rate: float, out: Path) -> str:
+def make_text(data: Path, out: Path) -> str:
     draw = random.Random(0)
     parts = {"documents/textbook": 12000, "documents/build": 1800, "documents/cited_text": 10000, "captions/open": 8000}
     texts = {name: draw.sample(found := sentences(data, name), min(n, len(found))) for name, n in parts.items()}
@@ -352,28 +367,6 @@ def make_text(data: Path, minutes: float, rate: float, out: Path) -> str:
     table = parameters["embeddings.word.weight"]
     steps = table.abs().amax(1, keepdim=True).clamp_min(1e-8) / TABLE
     parameters["embeddings.word.weight"] = torch.round(table / steps) * steps
-    for name, each in parameters.items():
-        each.requires_grad_(minutes > 0 and (not name.startswith("embeddings.") or "Norm" in name))
-    print("before", near_texts(weights, student_bert(parameters) | ranges, first[::4]), flush=True)
-
-    def loss(batch: tuple[Tensor, Tensor]) -> Tensor:
-        with torch.no_grad():
-            theirs = layers_of(weights, batch)
-        ours = layers_of(student_bert(parameters) | ranges, batch)
-        apart = ((ours - theirs).square().sum(2) / theirs.square().sum(2)).mean(0)
-        total: Tensor = apart[1:-1].mean() + 2 * apart[-1]
-        return total
-
-    pool = [text for some in texts.values() for text in some]
-    draw.shuffle(pool)
-    ready = [batch for i in range(0, len(pool), 512) for batch in token_batches(pool[i : i + 512])]
-
-    def batches() -> Iterator[tuple[Tensor, Tensor]]:
-        while True:
-            draw.shuffle(ready)
-            yield from ready
-
-    trained(parameters, loss, batches(), minutes, rate)
     save_file(bert_numbers(parameters, ranges, steps), out / "weights.safetensors")
     return near_texts(weights, student_bert(parameters) | ranges, first[::4])
 
@@ -410,36 +403,16 @@ def near_texts(original: Weights, student: Weights, batches: Sequence[tuple[Tens
 # Both
 
 
-def trained(
-    parameters: Weights, loss: Callable[[Any], Tensor], batches: Iterator[Any], minutes: float, rate: float
-) -> None:
-    """Adam for some minutes of processor time, the rate falling to nothing."""
-    if not minutes:
-        return
-    wanted = [each for each in parameters.values() if each.requires_grad]
-    optimiser = torch.optim.Adam(wanted, lr=rate)
-    start, step = time.process_time(), 0
-    while (done := (time.process_time() - start) / (60 * minutes)) < 1:
-        optimiser.param_groups[0]["lr"] = rate * min(1, (step + 1) / 10) * (1 - done)
-        value = loss(next(batches))
-        optimiser.zero_grad()
-        value.backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
-        step += 1
-        if step % 20 == 0:
-            print(f"step {step}, {done:.0%}: {float(value.detach()):.5f}", flush=True)
-
-
 def fit_text(data: Path, work: Path) -> dict[str, Any]:
     """Write the weights of the sentence encoder."""
     torch.manual_seed(0)
-    return {"nearness": make_text(data, 0, 3e-5, TEXT)}
+    return {"nearness": make_text(data, TEXT)}
 
 
 def fit_images(data: Path, work: Path) -> dict[str, Any]:
     """Write the weights of the image encoder."""
     torch.manual_seed(0)
-    return {"nearness": make_images(data, MINUTES, 1e-4, IMAGES)}
+    return {"nearness": make_images(data, IMAGES)}
 
 
 def write_graphs(data: Path, work: Path) -> dict[str, Any]:
