@@ -9,9 +9,7 @@ training pictures of both corpora, the validation loss before and after.
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import random
 import subprocess
 import sys
@@ -19,17 +17,17 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[1]
+from data_folder import parser_with_data
+
 SIZES = (10, 25, 50)
 
 
 def main() -> None:
     """Train on every draw."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=os.environ.get("ICONOTEXT_DATA", ROOT.parent / "shared" / "data"))
+    parser = parser_with_data(__doc__)
     parser.add_argument("--seeds", type=int, default=3)
     arguments = parser.parse_args()
-    source = Path(arguments.data) / "documents" / "build"
+    source = arguments.data / "documents" / "build"
     rows = [json.loads(line) for line in (source / "documents.jsonl").read_text(encoding="utf-8").splitlines()]
     for size in SIZES:
         for seed in range(arguments.seeds):

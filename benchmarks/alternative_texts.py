@@ -178,7 +178,6 @@ def main() -> None:
     parser.add_argument("--judged", type=Path, help="the folder with the sets")
     parser.add_argument("--real", type=Path, nargs="*", default=[], help="lists of pictures with texts that are good")
     parser.add_argument("--tools", type=Path, help="a folder with the npm packages of the other tools")
-    parser.add_argument("--verbose", action="store_true", help="print each case that is judged otherwise")
     given = parser.parse_args()
     for name, cases_of in SETS.items() if given.judged else ():
         cases = list(cases_of(given.judged / name))
@@ -189,9 +188,6 @@ def main() -> None:
         print(row("iconotext check", cases, found))
         for tool, said in others(cases, given.tools).items() if given.tools else ():
             print(row(tool, cases, said))
-        for case in cases if given.verbose else ():
-            if bool(found[case.name]) != case.faulty:
-                print("  missed" if case.faulty else "  false alarm", case.name, found[case.name], case.markup)
     for path in given.real:
         real(path)
 

@@ -16,7 +16,6 @@ fault. A false alarm: a finding that was not there before and is not about it.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
@@ -35,6 +34,7 @@ from pathlib import Path
 from typing import Any
 
 import pypandoc  # type: ignore[import-untyped]  # it has no types
+from data_folder import parser_with_data
 from statsmodels.stats.proportion import proportion_confint
 
 from iconotext.check.audit import check_page
@@ -417,9 +417,7 @@ def timed(folder: Path) -> None:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    default = os.environ.get("ICONOTEXT_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")
-    parser.add_argument("--data", type=Path, default=default, help="the folder with originals/ and documents/")
+    parser = parser_with_data(__doc__)
     parser.add_argument("--each", type=int, default=3, help="pictures of each original that get faults")
     parser.add_argument("--format", choices=SUFFIXES, help="plant only the faults of figures, in this format")
     parser.add_argument("--documents", type=int, default=229, help="textbook sections that get faults")

@@ -21,13 +21,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 from collections.abc import Callable, Iterator
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+from data_folder import parser_with_data
 
 ROOT = Path(__file__).resolve().parent.parent
 TOKENIZER = ROOT / "src/iconotext/models/minilm/tokenizer.json"
@@ -39,9 +40,8 @@ Row = dict[str, Any]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_with_data(__doc__)
     parser.add_argument("command", choices=["write", "ours", "docling", "unstructured", "report"])
-    parser.add_argument("--data", type=Path, default=os.environ.get("ICONOTEXT_DATA", ROOT.parent / "shared" / "data"))
     parser.add_argument("--pages", type=Path, required=True)
     parser.add_argument("--characters", type=int, default=950, help="limit of unstructured, about 200 tokens here")
     parser.add_argument("--spacy", default="en_core_web_sm")

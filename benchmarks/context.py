@@ -21,13 +21,12 @@ The rules beside it, of equal length:
 
 from __future__ import annotations
 
-import argparse
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+from data_folder import parser_with_data
 from numpy.typing import NDArray
 
 from iconotext.corpus.store import read_corpus
@@ -45,7 +44,6 @@ from fitting.cross_fitting import cross_fitted, link_sources, sources, text_enco
 from fitting.default_model import unseen_by
 from fitting.evidence import looking_with
 
-ROOT = Path(__file__).resolve().parent.parent
 LENGTHS = (20, 40, 60, 80, 120, 160, 200, 250, 300)
 CHUNKS = (100, 200, 300, 500)
 RESAMPLINGS = 2000
@@ -55,9 +53,8 @@ Inside = list[NDArray[np.float64]]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_with_data(__doc__)
     parser.add_argument("command", choices=["report", "lost"])
-    parser.add_argument("--data", type=Path, default=os.environ.get("ICONOTEXT_DATA", ROOT.parent / "shared" / "data"))
     parser.add_argument("--work", type=Path, default=Path("default-model"))
     arguments = parser.parse_args()
     folder = arguments.data / "documents"

@@ -1,6 +1,6 @@
 """How quickly corpora are built, checked and counted, and with how much memory.
 
-    python benchmarks/corpora.py [check stats captions folder] [--documents 1000000] [--folder TEMP] [--json]
+    python benchmarks/corpora.py [check stats captions folder] [--documents 1000000] [--folder TEMP]
 
 Made-up input lies under TEMP while it is measured: several GB for a million documents. Printed are documents, seconds,
 documents a minute, and the peak of memory of the program with its workers. Parts:
@@ -43,22 +43,14 @@ def main() -> int:
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; default: all")
     parser.add_argument("--documents", type=int, default=1_000_000)
     parser.add_argument("--folder", type=Path, help="where the input lies meanwhile")
-    parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     for part in arguments.parts:
         if part not in PARTS:
             parser.error(f"no part {part}: there are {', '.join(PARTS)}")
-    found: dict[str, dict[str, Any]] = {}
     for part in arguments.parts or PARTS:
         with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
             for name, values in PARTS[part](Path(folder), arguments.documents):
-                found[f"{part} {name}"] = values
-                if not arguments.json:
-                    print(
-                        f"{part} {name}: " + ", ".join(f"{key} {value:,}" for key, value in values.items()), flush=True
-                    )
-    if arguments.json:
-        print(json.dumps(found, indent=1))
+                print(f"{part} {name}: " + ", ".join(f"{key} {value:,}" for key, value in values.items()), flush=True)
     return 0
 
 

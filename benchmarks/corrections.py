@@ -17,8 +17,6 @@ Answers teach where pictures stand, as they do in the server.
 
 from __future__ import annotations
 
-import argparse
-import os
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,6 +25,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from data_folder import parser_with_data
 from numpy.typing import NDArray
 
 from iconotext.corpus.store import read_corpus
@@ -45,7 +44,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from fitting.cited_documents import Cited
 from fitting.cross_fitting import Learned, Source, cross_fitted, group, text_encoder
 
-ROOT = Path(__file__).resolve().parent.parent
 FILES = ("cited/cited.jsonl", "textbook/cited.jsonl", "cited_text/openstax.jsonl")
 MOST, LEAST = 40, 6
 """Documents of a collection."""
@@ -88,8 +86,7 @@ class Measured(NamedTuple):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=os.environ.get("ICONOTEXT_DATA", ROOT.parent / "shared" / "data"))
+    parser = parser_with_data(__doc__)
     parser.add_argument("--splits", type=int, default=3)
     arguments = parser.parse_args()
     collections = collected(arguments.data / "documents")

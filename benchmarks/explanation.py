@@ -16,14 +16,12 @@ photographs.
 
 from __future__ import annotations
 
-import argparse
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from data_folder import parser_with_data
 from numpy.typing import NDArray
 
 from iconotext.corpus.builders.photos import Photo, read_photos
@@ -37,7 +35,6 @@ from iconotext.types import Document, Image, Link, Sentence
 if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
-ROOT = Path(__file__).resolve().parent.parent
 PHOTOGRAPHS = 200
 TOGETHER = 10
 DRAWS = 5
@@ -54,11 +51,10 @@ class Fall:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=os.environ.get("ICONOTEXT_DATA", ROOT.parent / "shared" / "data"))
+    parser = parser_with_data(__doc__)
     parser.add_argument("--photographs", type=int, default=PHOTOGRAPHS)
     arguments = parser.parse_args()
-    photos = read_photos(Path(arguments.data) / "captions" / "flickr8k" / "captions.jsonl")
+    photos = read_photos(arguments.data / "captions" / "flickr8k" / "captions.jsonl")
     documents = in_documents([photo for photo in photos if photo.split == "validation"][: arguments.photographs])
     print("| model | without | similarity | fall, best parts | fall, random parts | difference | larger in |")
     print("|---|---|---|---|---|---|---|")

@@ -1,6 +1,6 @@
 """How quickly pictures and sentences become features, and what the cache saves.
 
-    python benchmarks/features.py [--images FOLDER] [--count 128] [--memory 2000] [--json]
+    python benchmarks/features.py [--images FOLDER] [--count 128] [--memory 2000]
 
 FOLDER holds pictures, by default ``captions/flickr8k/images`` in $ICONOTEXT_DATA, else in shared/data beside the
 checkout. Things that are compared take turns in one process, and the ratio is that of the medians over the turns, so
@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
-import json
 import os
 import resource
 import statistics
@@ -53,19 +52,13 @@ def main() -> int:
     parser.add_argument("--images", type=Path, default=data / "captions" / "flickr8k" / "images")
     parser.add_argument("--count", type=int, default=128, help="pictures in a turn")
     parser.add_argument("--memory", type=int, default=2000, help="pictures over which memory is measured; 0 for none")
-    parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     files = sorted(f for f in arguments.images.rglob("*") if f.suffix.lower() in SUFFIXES) if arguments.images else []
     if not files:
         print(f"{arguments.images}: no pictures there; name a folder with --images", file=sys.stderr)
         return 1
-    found = {}
     for name, values in measure(files, arguments.count, arguments.memory):
-        found[name] = values
-        if not arguments.json:
-            print(f"{name:24}", "  ".join(f"{key} {value:,.3g}" for key, value in values.items()), flush=True)
-    if arguments.json:
-        print(json.dumps(found, indent=1))
+        print(f"{name:24}", "  ".join(f"{key} {value:,.3g}" for key, value in values.items()), flush=True)
     return 0
 
 

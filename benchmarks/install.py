@@ -1,6 +1,6 @@
 """What somebody waits for who has nothing yet: the install, the demo's page, the first links; and what it takes.
 
-    python benchmarks/install.py [CHECKOUT ...] [--runs 5] [--json]
+    python benchmarks/install.py [CHECKOUT ...] [--runs 5]
     python benchmarks/install.py --size
 
 ``--size`` prints only how large an environment is in which ``pip install`` has put the wheel of this checkout and
@@ -16,7 +16,6 @@ which are the sum that Python itself reports (``-X importtime``). Medians.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import subprocess
@@ -34,7 +33,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkouts", nargs="*", type=Path, default=[Path(__file__).parents[1]])
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--json", action="store_true")
     parser.add_argument("--size", action="store_true")
     arguments = parser.parse_args()
     if arguments.size:
@@ -47,9 +45,6 @@ def main() -> None:
         for way, first in (("cold", True), ("cached", False)):
             for values, several in zip(found, in_turns(clones, arguments.runs, first), strict=True):
                 values |= {f"{way} link, {what}": median(column) for what, column in several.items()}
-    if arguments.json:
-        print(json.dumps({str(each): values for each, values in zip(arguments.checkouts, found, strict=True)}))
-        return
     for what in found[0]:
         print(f"{what:34}", *(f"{values[what]:10.2f}" for values in found))
 

@@ -8,15 +8,15 @@ each language and length; and the documents of the data folder, which are all En
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import gettext
 import json
-import os
 import random
 import re
 from collections import Counter
 from pathlib import Path
+
+from data_folder import parser_with_data
 
 from iconotext.read.sentences import WORD, detect_language
 
@@ -27,9 +27,7 @@ TEXTS = 300
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=os.environ.get("ICONOTEXT_DATA", "../shared/data"))
-    data = parser.parse_args().data
+    data = parser_with_data(__doc__).parse_args().data
     print("| language | 10 words | 20 words | 50 words |\n|---|---|---|---|")
     for name in LANGUAGES:
         messages = translated(name)

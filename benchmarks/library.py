@@ -1,7 +1,7 @@
 """How quickly a large library is searched, how much of what is nearest it finds, and what adding costs.
 
     python benchmarks/library.py [--count 1000000] [--dim 1152] [--images FOLDER] [--serve 3000] [--add 512]
-        [--grow 0] [--folder TEMP] [--json]
+        [--grow 0] [--folder TEMP]
 
 FOLDER holds pictures, by default ``captions/flickr8k/images`` in $ICONOTEXT_DATA, else in shared/data beside the
 checkout; without pictures, only searching is measured. Printed:
@@ -137,30 +137,22 @@ def main() -> int:
     parser.add_argument("--serve", type=int, default=3000, help="pictures that are served; 0 for none")
     parser.add_argument("--folder", type=Path, help="where the made-up library lies meanwhile")
     parser.add_argument("--ask", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     if arguments.ask:
         print(json.dumps(ask(arguments.ask)))
         return 0
-    found: dict[str, dict[str, Any]] = {}
     if arguments.count:
         with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
             for name, values in measure_search(Path(folder), arguments.count, arguments.dim):
-                found[name] = values
                 _show(name, values)
     if arguments.grow:
         for name, values in measure_growth(arguments.folder, arguments.grow, arguments.dim):
-            found[name] = values
             _show(name, values)
     every = sorted(f for f in arguments.images.rglob("*") if f.suffix.lower() in SUFFIXES)
     if served := every[: arguments.serve]:
-        found["serve"] = measure_server(served, arguments.folder)
-        _show("serve", found["serve"])
+        _show("serve", measure_server(served, arguments.folder))
     if files := every[: arguments.add]:
-        found["add"] = measure_add(files)
-        _show("add", found["add"])
-    if arguments.json:
-        print(json.dumps(found, indent=1))
+        _show("add", measure_add(files))
     return 0
 
 

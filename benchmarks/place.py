@@ -17,8 +17,6 @@ generator. Recipes and logs are in no fit of these. Intervals: 95 %, from 2,000 
 
 from __future__ import annotations
 
-import argparse
-import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from data_folder import parser_with_data
 from numpy.typing import NDArray
 from result_tables import Figure, Table, program_version, share, show, write_record
 
@@ -50,18 +49,16 @@ from fitting.rewritten import CHANGES, paragraph, rewritten, section, whole_sent
 if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
-ROOT = Path(__file__).resolve().parent.parent
 LEASTS = (0.0, 0.2, 0.25, MIN_CONFIDENCE, 0.4, 0.5, 0.6, 0.75)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_with_data(__doc__)
     parser.add_argument("command", choices=["report", "pictures"])
-    parser.add_argument("--data", type=Path, default=os.environ.get("ICONOTEXT_DATA", ROOT.parent / "shared" / "data"))
     parser.add_argument("--pages", type=int, help=f"Most pages of a book or genre (default: {MOST} of a book)")
     parser.add_argument("--record", action="store_true", help="Write the records of the tables")
     arguments = parser.parse_args()
-    folder = Path(arguments.data) / "documents"
+    folder = arguments.data / "documents"
     version = program_version()
     for table in tables(arguments.command, folder, arguments.pages):
         show(table)

@@ -11,30 +11,25 @@ of a language together. In percent, in brackets 95 % intervals from 2,000 resamp
 
 from __future__ import annotations
 
-import argparse
 import math
-import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 
 import numpy as np
+from data_folder import parser_with_data
 
 from iconotext import Document, Image, LinkedDocument, Linker, LinkSettings
 from iconotext.corpus.store import read_corpus
 from iconotext.evaluate.statistics import bootstrap_intervals
 
-ROOT = Path(__file__).resolve().parent.parent
 LANGUAGES = {"Portuguese": "pt", "Korean": "ko", "Vietnamese": "vi"}
 WORD = re.compile(r"\w+")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=os.environ.get("ICONOTEXT_DATA", ROOT.parent / "shared" / "data"))
-    folder = parser.parse_args().data / "documents" / "languages"
+    folder = parser_with_data(__doc__).parse_args().data / "documents" / "languages"
     linker = Linker.load(settings=LinkSettings(k=1, min_confidence=0.0, relations="none"))
     hits: dict[str, list[list[bool]]] = defaultdict(list)
     for name, code in LANGUAGES.items():

@@ -1,6 +1,6 @@
 """How fast Markdown and HTML are read, on one core.
 
-    python benchmarks/reading.py [--json]
+    python benchmarks/reading.py
 
 Pages of 50 sentences in 10 sections with links, emphasis, a list and 3 pictures each, made for the purpose.
 """
@@ -8,7 +8,6 @@ Pages of 50 sentences in 10 sections with links, emphasis, a list and 3 pictures
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import tempfile
 import time
@@ -24,18 +23,14 @@ WORDS = "the baker kneads a soft dough of flour and water with salt while the tr
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", type=int, default=200)
-    parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for number in range(3):
             Image.new("RGB", (90, 90), (number * 80, 90, 120)).save(folder / f"{number}.png")
         rates = {suffix: pages_a_second(folder, suffix, arguments.pages) for suffix in (".md", ".html")}
-    if arguments.json:
-        print(json.dumps(rates))
-    else:
-        for suffix, rate in rates.items():
-            print(f"{suffix:6} {rate:6.0f} pages of 50 sentences a CPU second")
+    for suffix, rate in rates.items():
+        print(f"{suffix:6} {rate:6.0f} pages of 50 sentences a CPU second")
 
 
 def pages_a_second(folder: Path, suffix: str, pages: int) -> float:

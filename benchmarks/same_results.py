@@ -97,23 +97,9 @@ COMMANDS = {
 }
 ALL = COMMANDS | published_sets.COMMANDS
 
-# What is called otherwise in trees in which the papers have no package of their own.
-WITHOUT_PAPERS = {
-    "papers build": "corpus build",
-    "papers ": "",
-}
-
 # Differences that are meant: "case/file: place" as this script prints it, with * and ?, and why. It is emptied when the
 # version that is compared with changes.
-LISTED: dict[str, str] = {
-    "*: histograms: only in the old tree*": "sizes are no longer counted one by one",
-    "*/recipe.toml: training: buffer: only in the old tree*": "training reads no shards of features",
-    "*/recipe.toml: training: devices: only in the old tree*": "training takes one process",
-    "*/log.csv: *gold: only in the old tree*": "gold links of training documents are no longer counted",
-    "*: p_wilcoxon: only in the old tree*": "there is one test of differences",
-    "search/*: shards_with_results: only in the old tree*": "shards are linked when they are added",
-    "build-multi-retrieval/*: settings: only_found: only in the old tree*": "released data sets keep all images",
-}
+LISTED: dict[str, str] = {}
 
 # Fields that are never the same, and files that are for the program alone.
 CHANGING = {"seconds", "date", "written", "version", "digest", "versions", "setup"}
@@ -155,9 +141,6 @@ def run(case: str, tree: Path, work: Path, data: str | None) -> Path:
     folder = work / commit / case
     done = folder / "commands.log"
     commands = [" ".join(each.split()) for each in ALL[case].strip().splitlines()]
-    if not (tree / PAPERS).exists():
-        for today, before in WITHOUT_PAPERS.items():
-            commands = [each.replace(today, before) for each in commands]
     commands = [each.replace("{in}", str(work / "in")).replace("{data}", str(data)) for each in commands]
     if done.exists() and done.read_text() == "\n".join(commands):
         return folder

@@ -2,7 +2,6 @@
 
     python benchmarks/scale.py --documents 10000 --shard 5000 --workers 2
     python benchmarks/scale.py --documents 100 --shard 50 --cold
-    python benchmarks/scale.py --documents 2000 --profile
 
 Documents are made up: by default 5 pictures and 20 sentences each, drawn from 200 pictures of noise, in a tar beside
 each shard, and 2,000 sentences; the cache is filled before the clock starts. So the same sentences come again and
@@ -20,11 +19,9 @@ program and of its largest worker.
 from __future__ import annotations
 
 import argparse
-import cProfile
 import io
 import json
 import os
-import pstats
 import random
 import tarfile
 import tempfile
@@ -53,13 +50,10 @@ def main() -> None:
     parser.add_argument("--images", type=int, default=5, help="of a document")
     parser.add_argument("--sentences", type=int, default=20, help="of a document")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--to", choices=["parquet", "jsonl"], default="parquet")
-    parser.add_argument("--relations", default="default", help="as for `iconotext link`; none leaves them out")
     parser.add_argument("--cold", action="store_true", help="nothing is in the cache, and nothing comes again")
-    parser.add_argument("--profile", action="store_true", help="link one shard here, and say what takes time")
     given = parser.parse_args()
-    linking = LinkSettings(relations=given.relations)
-    work = ScaleSettings(to=given.to, workers=given.workers)
+    linking = LinkSettings()
+    work = ScaleSettings(workers=given.workers)
     of_each = given.images, given.sentences
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -73,9 +67,6 @@ def main() -> None:
                 folder / "warm", 0, max(-(-SENTENCES // given.sentences), -(-PICTURES // given.images)), of_each
             )
             in_this_process(linking, folder / "warm", folder / "warmed")
-        if given.profile:
-            profile(linking, folder / "in", folder / "out", given.shard)
-            return
         for shard in range(given.workers):
             write_shard(folder / "one", shard, 1, of_each)
         loading = processor_time()
@@ -86,7 +77,7 @@ def main() -> None:
         begun, used = time.monotonic(), processor_time()
         done = link_shards([str(folder / "in")], str(folder / "out"), linking=linking, work=work)
         seconds, used = time.monotonic() - begun, processor_time() - used - loading
-        sizes = [path.stat().st_size for path in (folder / "out").glob(f"*.{given.to}")]
+        sizes = [path.stat().st_size for path in (folder / "out").glob("*.parquet")]
         bare = bare_encoders(folder / "in") if given.cold else None
     each = used / given.documents
     tenths: list[list[tuple[int, int]]] = [[] for _ in range(10)]
@@ -192,17 +183,6 @@ def in_this_process(linking: LinkSettings, shards: Path, output: Path) -> None:
     links = LinkPictures(settings=linking).run(ReadShards([str(shards)]).run())
     for _ in ParquetLinks(str(output)).run(links):
         pass
-
-
-def profile(linking: LinkSettings, shards: Path, output: Path, documents: int) -> None:
-    """What takes time in the thread that links the first shard; threads that read windows ahead are not in it."""
-    profiler = cProfile.Profile()
-    begun = time.monotonic()
-    profiler.enable()
-    in_this_process(linking, sorted(shards.glob("*.jsonl"))[0], output)
-    profiler.disable()
-    print(f"{documents / (time.monotonic() - begun):.0f} documents a second under the profiler")
-    pstats.Stats(profiler).sort_stats("tottime").print_stats(30)
 
 
 def watch(memory: list[tuple[float, int, int]]) -> None:

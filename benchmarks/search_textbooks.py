@@ -20,9 +20,7 @@ with the wanted picture in the library and without.
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import random
 import re
 import shutil
@@ -33,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from data_folder import parser_with_data
 from numpy.typing import NDArray
 
 import iconotext
@@ -70,9 +69,7 @@ class Question:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    default = Path(os.environ.get("ICONOTEXT_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
-    parser.add_argument("--data", type=Path, default=default)
+    parser = parser_with_data(__doc__)
     parser.add_argument("--questions", type=int, default=200, help="of each kind and seed, at most")
     parser.add_argument("--seeds", type=int, default=3)
     arguments = parser.parse_args()

@@ -11,25 +11,20 @@ probability.
 
 from __future__ import annotations
 
-import argparse
-import os
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
+from data_folder import parser_with_data
 
 from iconotext.corpus.store import read_corpus
 from iconotext.linker import Linker
 from iconotext.report.relations import LABELS, LIKELY, shown_relations
 
-ROOT = Path(__file__).resolve().parent.parent
 KINDS = ("build", "cooking", "garden_home", "textbook")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=os.environ.get("ICONOTEXT_DATA", ROOT.parent / "shared" / "data"))
-    data = parser.parse_args().data
+    data = parser_with_data(__doc__).parse_args().data
     linker = Linker.load()
     everything: list[list[float]] = []
     print(f"| documents | links | rule | show any | {' | '.join(LABELS)} |")

@@ -12,17 +12,15 @@ intervals from 2,000 resamplings of the documents; ECE is the expected calibrati
 
 from __future__ import annotations
 
-import argparse
-import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+from data_folder import parser_with_data
 from numpy.typing import NDArray
 
 from iconotext import Document, Linker, LinkSettings, run
@@ -32,7 +30,6 @@ from iconotext.evidence.gather import DocumentEvidence, gather_evidence
 from iconotext.evidence.habit import collection_of
 from iconotext.types import Evidence, LinkedDocument
 
-ROOT = Path(__file__).resolve().parent.parent
 CORPORA = {
     "Korean": "languages/ko.jsonl",
     "Portuguese": "languages/pt.jsonl",
@@ -44,9 +41,7 @@ KINDS: tuple[tuple[Evidence, ...], ...] = (("caption",), ("layout",), ("picture"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=os.environ.get("ICONOTEXT_DATA", ROOT.parent / "shared" / "data"))
-    folder = parser.parse_args().data / "documents"
+    folder = parser_with_data(__doc__).parse_args().data / "documents"
     print("| documents | caption | layout | all, captions trusted | all | ECE, trusted | ECE | silent |")
     print("|---|---|---|---|---|---|---|---|")
     for name, file in CORPORA.items():

@@ -1,6 +1,6 @@
 """How quickly the set similarities of a batch are had: the assignments against scipy, and growth with the batch.
 
-    python benchmarks/similarity.py [--turns 15] [--json]
+    python benchmarks/similarity.py [--turns 15]
 
 Prints Markdown tables. Things that are compared take turns in one process, and every figure is the median over the
 turns; CPU time is that of all threads of the process. Vectors are random unit vectors; documents are 10 sentences by
@@ -8,19 +8,19 @@ turns; CPU time is that of all threads of the process. Vectors are random unit v
 
 1. All B × B assignments of a batch, from the matrix of cosines to the chosen cells, against Python loops over
    ``scipy.optimize.linear_sum_assignment``: ``bare``, on cost matrices that lie ready, results dropped; ``same job``,
-   from the matrix to the chosen cells. With a bound below min(n, m) bare scipy solves the enlarged problems that we
+   from the matrix to the chosen cells. With a bound below 10 bare scipy solves the enlarged problems that we
    solve, or Volgenant's squares, whichever is faster, and ``same job`` makes these squares, too.
 2. ``set_similarities``, forward and backward, for growing batches, cosines computed before; one thread.
 3. The same with the product of 1024-d vectors before and the hinge with hard negatives after, one thread: what
-   plain PyTorch was measured on before this program was begun (dense: 2.0, 9.7, 34 and 131 ms for 11, 32, 64 and 128
-   documents, on another machine of this kind).
-4. Batched solvers of lapx on ready cost matrices, one thread, among which ``lapjvh_batch`` was chosen.
+   plain PyTorch was measured on before this program was begun (dense: 2.0 and 131 ms for 11 and 128 documents, on
+   another machine of this kind).
+4. The solver alone, ``lapjvh_batch`` of lapx, on ready cost matrices, one thread, against scipy's.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import itertools
 import os
 import statistics
 import time
@@ -40,7 +40,7 @@ from iconotext.similarity.assignment import Links, assignment_cells
 from iconotext.similarity.cells import LinkBound, axis_of, number_of_links
 from iconotext.similarity.sets import set_similarities
 
-BATCHES = (11, 32, 64, 128)
+BATCHES = (11, 128)
 WAYS: Mapping[str, Mapping[str, Any]] = {
     "dense": {"kind": "dense"},
     "top-k, k half": {"kind": "top-k", "k": "half"},
@@ -55,18 +55,14 @@ Matrices = NDArray[np.float64]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--turns", type=int, default=15)
-    parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     torch.manual_seed(0)
     tables = {
         "1. All assignments of a batch, µs a problem": assignments(arguments.turns),
         "2. Similarities from cosines, forward and backward": growth(arguments.turns, whole=False),
         "3. Product of 1024-d vectors, similarities, hinge and backward": growth(arguments.turns, whole=True),
-        "4. Solvers, CPU µs a problem, 1024 of each shape": solvers(arguments.turns),
+        "4. Solvers, CPU µs a problem, 1024 of 10×10": solvers(arguments.turns),
     }
-    if arguments.json:
-        print(json.dumps(tables, ensure_ascii=False, indent=1))
-        return
     for title, rows in tables.items():
         print(f"\n**{title}**\n")
         print("| " + " | ".join(rows[0]) + " |\n|" + " --- |" * len(rows[0]))
@@ -95,23 +91,20 @@ def vectors(count: int, width: int = 64) -> Tensor:
 
 def assignments(turns: int) -> list[Row]:
     rows: list[Row] = []
-    batch = 32
-    for n, m in ((10, 10), (20, 5)):
-        cosines = vectors(batch * n) @ vectors(batch * m).t()
-        for k, links in (("min", "exactly"), ("min", "at-most"), ("half", "exactly"), ("half", "at-most")):
-            rows += against_scipy(cosines, batch, n, m, k, links, turns)  # type: ignore[arg-type]
+    for k, links in itertools.product(("min", "half"), ("exactly", "at-most")):
+        rows += against_scipy(vectors(320) @ vectors(320).t(), 32, 10, k, links, turns)  # type: ignore[arg-type]
     return rows
 
 
-def against_scipy(cosines: Tensor, batch: int, n: int, m: int, k: LinkBound, links: Links, turns: int) -> list[Row]:
+def against_scipy(cosines: Tensor, batch: int, n: int, k: LinkBound, links: Links, turns: int) -> list[Row]:
     """One row for one thread, one for as many as there are cores."""
-    sentences, images = axis_of([n] * batch, "sentences"), axis_of([m] * batch, "images")
+    sentences, images = axis_of([n] * batch, "sentences"), axis_of([n] * batch, "images")
     kept = number_of_links(k, sentences.counts, images.counts)
     bound, problems = int(kept[0, 0]), batch * batch
     matrix = cosines.double().numpy()
-    blocks = matrix.reshape(batch, n, batch, m).transpose(0, 2, 1, 3).reshape(-1, n, m)
+    blocks = matrix.reshape(batch, n, batch, n).transpose(0, 2, 1, 3).reshape(-1, n, n)
     gain = np.maximum(blocks, 0) if links == "at-most" else blocks
-    ready = [wide(gain, bound), squares(gain, bound)] if bound < min(n, m) else [np.ascontiguousarray(-gain)]
+    ready = [wide(gain, bound), squares(gain, bound)] if bound < n else [np.ascontiguousarray(-gain)]
 
     def with_threads(threads: int) -> Callable[[], object]:
         def ours() -> None:
@@ -126,13 +119,13 @@ def against_scipy(cosines: Tensor, batch: int, n: int, m: int, k: LinkBound, lin
     def same_job() -> None:
         rows, columns = [], []
         for i in range(0, len(matrix), n):
-            for j in range(0, matrix.shape[1], m):
-                block = matrix[i : i + n, j : j + m]
+            for j in range(0, matrix.shape[1], n):
+                block = matrix[i : i + n, j : j + n]
                 if links == "at-most":
                     block = np.maximum(block, 0)
-                if bound < min(n, m):
+                if bound < n:
                     row, column = linear_sum_assignment(squares(block[None], bound)[0])
-                    real = (row < n) & (column < m)
+                    real = (row < n) & (column < n)
                     row, column = row[real], column[real]
                 else:
                     row, column = linear_sum_assignment(block, maximize=True)
@@ -153,7 +146,6 @@ def against_scipy(cosines: Tensor, batch: int, n: int, m: int, k: LinkBound, lin
     job = taken["same job"]
     return [
         {
-            "shape": f"{n}×{m}",
             "k": str(k),
             "links": links,
             "threads": str(threads),
@@ -174,8 +166,6 @@ def against_scipy(cosines: Tensor, batch: int, n: int, m: int, k: LinkBound, lin
 
 def wide(gain: Matrices, k: int) -> Matrices:
     """Costs with dummy columns, as ``iconotext.similarity.assignment`` makes them."""
-    if gain.shape[1] > gain.shape[2]:
-        gain = gain.transpose(0, 2, 1)
     problems, rows, columns = gain.shape
     cost = np.zeros((problems, rows, rows - k + columns))
     cost[:, :, rows - k :] = 3 - gain
@@ -230,24 +220,13 @@ def whole_step(batch: int, how: Mapping[str, Any]) -> Callable[[], object]:
 
 
 def solvers(turns: int) -> list[Row]:
-    rows: list[Row] = []
-    for n, m in ((10, 10), (5, 20), (10, 40), (40, 40)):
-        costs = np.random.default_rng(0).uniform(-1, 1, (1024, n, m))
-        works = solvers_of(costs)
-        taken = in_turns(works, max(3, turns // 3))
-        rows.append({"shape": f"{n}×{m}"} | {name: cpu / len(costs) * 1e6 for name, (_, cpu) in taken.items()})
-    return rows
-
-
-def solvers_of(costs: Matrices) -> dict[str, Callable[[], object]]:
-    return {
+    costs = np.random.default_rng(0).uniform(-1, 1, (1024, 10, 10))
+    works: dict[str, Callable[[], object]] = {
         "lapjvh_batch": lambda: lap.lapjvh_batch(costs, True, return_cost=False, n_threads=1, output="pairs"),
-        "lapjvr_batch": lambda: lap.lapjvr_batch(costs, True, return_cost=False, n_threads=1, output="pairs"),
-        "lapjvx_batch": lambda: lap.lapjvx_batch(costs, True, return_cost=False, n_threads=1),
-        "lapjvs_batch": lambda: lap.lapjvs_batch(costs, True, return_cost=False, n_threads=1, prefer_float32=False),
-        "loop over lapjvh": lambda: [lap.lapjvh(cost, True, return_cost=False) for cost in costs],
         "loop over scipy": lambda: [linear_sum_assignment(cost) for cost in costs],
     }
+    taken = in_turns(works, max(3, turns // 3))
+    return [{name: cpu / len(costs) * 1e6 for name, (_, cpu) in taken.items()}]
 
 
 if __name__ == "__main__":

@@ -4,17 +4,15 @@ Makes DOCX, EPUB and PDF versions of the articles in ``originals`` (Markdown, HT
 Chromium, as far as they are installed, reads all of them, and compares each with the original: sentences (share that is
 equal, by difflib), pictures in the same order, their captions, and their positions among the sentences.
 
-    python benchmarks/versions.py --data DATA [--only NAME] [--json]
+    python benchmarks/versions.py --data DATA [--only NAME]
 
 DATA is the folder of shared data, by default $ICONOTEXT_DATA, else shared/data beside the checkout.
 """
 
 from __future__ import annotations
 
-import argparse
 import difflib
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -22,10 +20,11 @@ import sys
 import tempfile
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from data_folder import parser_with_data
 from lxml import html as lxml_html
 
 from iconotext.errors import IconotextError, ImageError
@@ -59,12 +58,8 @@ class Agreement:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("ICONOTEXT_DATA", beside)))
+    parser = parser_with_data(__doc__)
     parser.add_argument("--only", default="", help="only articles whose folder has this in its name")
-    parser.add_argument("--keep", type=Path, help="folder to keep the versions in")
-    parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     manifest = arguments.data / "originals" / "manifest.json"
     if not manifest.is_file():
@@ -78,19 +73,12 @@ def main() -> int:
         for entry in json.loads(manifest.read_text()):
             folder = arguments.data / entry["dir"]
             if arguments.only in entry["dir"]:
-                target = (arguments.keep or Path(temporary)) / folder.name
+                target = Path(temporary) / folder.name
                 target.mkdir(parents=True, exist_ok=True)
                 for row in compare(folder / entry["document"], folder, target):
                     rows.append(row)
-                    if not arguments.json:
-                        print(line(row), flush=True)
-    summary = means(rows)
-    if arguments.json:
-        print(
-            json.dumps({"articles": [asdict(row) for row in rows], "means": [asdict(row) for row in summary]}, indent=1)
-        )
-    else:
-        print(*map(line, summary), sep="\n")
+                    print(line(row), flush=True)
+    print(*map(line, means(rows)), sep="\n")
     return 0
 
 

@@ -15,8 +15,6 @@ text adds is the difference figure by figure.
 
 from __future__ import annotations
 
-import argparse
-import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from data_folder import parser_with_data
 from numpy.typing import NDArray
 
 from iconotext.corpus.store import read_corpus
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
     from iconotext.encoders.encoder import EncodedDocument
     from iconotext.types import FloatMatrix
 
-ROOT = Path(__file__).resolve().parent.parent
 RESAMPLINGS = 2000
 
 
@@ -63,9 +61,8 @@ KINDS: Mapping[str, Callable[[Document], NDArray[np.bool_]]] = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_with_data(__doc__)
     parser.add_argument("command", choices=["report", "speed"])
-    parser.add_argument("--data", type=Path, default=os.environ.get("ICONOTEXT_DATA", ROOT.parent / "shared" / "data"))
     arguments = parser.parse_args()
     corpus = list(read_corpus(arguments.data / "documents" / "cited" / "cited.jsonl"))
     if arguments.command == "speed":

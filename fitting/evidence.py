@@ -9,8 +9,7 @@ the first run encodes some 200,000 texts and 2,200 pictures.
 
 The documents: cited figures of fifteen books and guides made with seven generators (documents/cited), of fourteen
 OpenStax books (documents/textbook, documents/cited_text). The marks of the citations are removed. The tables leave out
-whole repositories and books, in five parts: everything that is fitted has not seen the book it is tested on; with
-``--leave-out generator`` it leaves out all books made with a generator, and all OpenStax books at once. It prints
+whole repositories and books, in five parts: everything that is fitted has not seen the book it is tested on. It prints
 
 1. image@1, the share of cited figures whose best sentence cites them, and AUC over the cells of a document, mean over
    documents; 95 % intervals from 2,000 resamplings of the documents; simple rules in the same table;
@@ -88,9 +87,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--work", type=Path, default=Path("default-model"))
-    parser.add_argument("--leave-out", choices=["repository", "generator"], default="repository")
     arguments = parser.parse_args()
-    learned = learn(arguments.data, arguments.work, by_generator=arguments.leave_out == "generator")
+    learned = learn(arguments.data, arguments.work)
     testing = [example(c, learned.encode, matcher=learned.matchers[learned.parts[c.collection]]) for c in learned.cited]
     rng = np.random.default_rng(1)
     mixed = [with_foreign(c, learned.cited, rng, share=1.0) for c in few(learned.cited)]
@@ -119,12 +117,12 @@ class LearnedFrom(NamedTuple):
     training: list[Example]
 
 
-def learn(data: Path, work: Path, *, by_generator: bool = False) -> LearnedFrom:
+def learn(data: Path, work: Path) -> LearnedFrom:
     """Read the documents, and fit the matchers without the part that each is to read."""
     looking = looking_with(unseen_by("cited figures", data, work))
     cited, encode = with_vectors(cited_figures(data), looking)
     publishers = {c.collection: publisher(c) for c in cited}
-    parts = split(publishers, by_generator=by_generator)
+    parts = split(publishers, by_generator=False)
     note("the matchers of each part")
     matchers = {
         part: fit_matcher(captions([c for c in cited if parts[c.collection] != part], encode), encode([PROBE])[0])
