@@ -28,6 +28,7 @@ from pathlib import Path
 import numpy as np
 from data_folder import parser_with_data
 from numpy.typing import NDArray
+from result_tables import share
 
 from iconotext.corpus.store import read_corpus
 from iconotext.evidence.kinds import DEFAULT_EVIDENCE
@@ -46,7 +47,6 @@ from fitting.evidence import looking_with
 
 LENGTHS = (20, 40, 60, 80, 120, 160, 200, 250, 300)
 CHUNKS = (100, 200, 300, 500)
-RESAMPLINGS = 2000
 
 Inside = list[NDArray[np.float64]]
 """For each document, of each of its cited figures: 1 where a sentence that cites it is inside."""
@@ -151,12 +151,8 @@ def figures(own: Sequence[LinkedDocument]) -> int:
 
 
 def interval(column: Inside, sign: str = "") -> str:
-    rng = np.random.default_rng(0)
-    sums, sizes = np.array([each.sum() for each in column]), np.array([len(each) for each in column])
-    drawn = rng.integers(len(column), size=(RESAMPLINGS, len(column)))
-    low, high = np.quantile(sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1), [0.025, 0.975])
-    mean = sums.sum() / sizes.sum()
-    return f"{100 * mean:{sign}.1f} ({100 * low:{sign}.1f} to {100 * high:{sign}.1f})"
+    figure = share(column, lambda each: (each.sum(), len(each)))
+    return "{:{s}.1f} ({:{s}.1f} to {:{s}.1f})".format(figure["value"], *figure["interval"], s=sign)
 
 
 def report_lost(folder: Path) -> None:

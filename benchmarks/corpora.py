@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import subprocess
 import sys
@@ -28,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from costs import family
 from PIL import Image
 
 SENTENCES, IMAGES, SIDE = 5, 3000, 128
@@ -185,18 +185,6 @@ class Peak:
     def _watch(self, process: int) -> None:
         while not self._ended.wait(0.2):
             self._peak = max(self._peak, sum(map(own_bytes, family(process))))
-
-
-def family(process: int) -> list[int]:
-    """A process and those that it started, and so on."""
-    found = [process]
-    try:
-        for task in os.listdir(f"/proc/{process}/task"):
-            for child in Path(f"/proc/{process}/task/{task}/children").read_text().split():
-                found += family(int(child))
-    except OSError:  # it has ended
-        pass
-    return found
 
 
 def own_bytes(process: int) -> int:

@@ -22,11 +22,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from data_folder import parser_with_data
-from numpy.typing import NDArray
 
 from iconotext.corpus.store import read_corpus
 from iconotext.decide.choose import choose_links
@@ -42,6 +40,7 @@ from iconotext.types import Document, Evidence, LinkedDocument
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from fitting.cited_documents import Cited
+from fitting.confidence import Claim, calibration_error, together
 from fitting.cross_fitting import Learned, Source, cross_fitted, group, text_encoder
 
 FILES = ("cited/cited.jsonl", "textbook/cited.jsonl", "cited_text/openstax.jsonl")
@@ -78,19 +77,12 @@ class Collected:
     learned: Learned
 
 
-class Measured(NamedTuple):
-    """On the documents that nobody reviewed: by figure the confidence of its best sentence, and whether it is right."""
-
-    sure: NDArray[np.float64]
-    right: NDArray[np.bool_]
-
-
 def main() -> None:
     parser = parser_with_data(__doc__)
     parser.add_argument("--splits", type=int, default=3)
     arguments = parser.parse_args()
     collections = collected(arguments.data / "documents")
-    found: dict[tuple[str, int], dict[str, list[Measured]]] = defaultdict(lambda: defaultdict(list))
+    found: dict[tuple[str, int], dict[str, list[Claim]]] = defaultdict(lambda: defaultdict(list))
     for each in collections:
         for split in range(arguments.splits):
             for key, measured in tried(each, split):
@@ -160,7 +152,7 @@ def best(of: Collected, habit: Habit, one: Tried, *, k: int = 1) -> LinkedDocume
     return choose_links(one.document, found, LinkSettings(k=k, min_confidence=0.0))
 
 
-def tried(of: Collected, split: int) -> Iterator[tuple[tuple[str, int], Measured]]:
+def tried(of: Collected, split: int) -> Iterator[tuple[tuple[str, int], Claim]]:
     """Order and number of answers to what they are worth."""
     order = np.random.default_rng([split, len(of.documents)]).permutation(len(of.documents))
     half = len(order) // 2
@@ -203,32 +195,27 @@ def next_pictures(
     return [(reviewed[p.document], p.number) for p in left[:number]]
 
 
-def measure(of: Collected, habit: Habit, others: Sequence[Tried]) -> Measured:
+def measure(of: Collected, habit: Habit, others: Sequence[Tried]) -> Claim:
     links = [(link, one.gold.get(link.image)) for one in others for link in best(of, habit, one).links]
     sure = np.array([link.confidence for link, gold in links if gold], np.float64)
-    return Measured(sure, np.array([link.sentence in gold for link, gold in links if gold], np.bool_))
+    return Claim(sure, np.array([link.sentence in gold for link, gold in links if gold], np.float64))
 
 
-def calibration_error(measured: Sequence[Measured]) -> float:
-    """Expected calibration error in ten bins, over all figures."""
-    sure, right = (np.concatenate([getattr(each, name) for each in measured]) for name in ("sure", "right"))
-    bins = np.minimum((sure * 10).astype(np.int64), 9)
-    return float(
-        sum((bins == n).mean() * abs(sure[bins == n].mean() - right[bins == n].mean()) for n in np.unique(bins))
-    )
+def error(measured: Sequence[Claim]) -> float:
+    return calibration_error(together(measured))
 
 
-def image_at_1(measured: Sequence[Measured]) -> float:
+def image_at_1(measured: Sequence[Claim]) -> float:
     return float(np.concatenate([each.right for each in measured]).mean())
 
 
-def report(found: Mapping[tuple[str, int], Mapping[str, list[Measured]]]) -> None:
+def report(found: Mapping[tuple[str, int], Mapping[str, list[Claim]]]) -> None:
     """The tables."""
     start = found["none", 0]
     names = sorted(start)
     drawn = np.random.default_rng(0).integers(len(names), size=(RESAMPLINGS, len(names)))
 
-    def change(some: Mapping[str, list[Measured]], measure: Callable[[Sequence[Measured]], float]) -> str:
+    def change(some: Mapping[str, list[Claim]], measure: Callable[[Sequence[Claim]], float]) -> str:
         """Mean over collections of what changes against no answers, in points, with its interval."""
         gained = 100 * np.array([measure(some[name]) - measure(start[name]) for name in names])
         low, high = np.quantile(gained[drawn].mean(axis=1), [0.025, 0.975])
@@ -239,8 +226,8 @@ def report(found: Mapping[tuple[str, int], Mapping[str, list[Measured]]]) -> Non
     print("| order | answers | image@1, points | calibration error, points | of all together |\n|---|---|---|---|---|")
     for (order, answers), some in found.items():
         every = [measured for own in some.values() for measured in own]
-        cells = [change(some, measure) for measure in (image_at_1, calibration_error)]
-        print(f"| {order} | {answers} | {' | '.join(cells)} | {calibration_error(every):.1%} |")
+        cells = [change(some, measure) for measure in (image_at_1, error)]
+        print(f"| {order} | {answers} | {' | '.join(cells)} | {error(every):.1%} |")
 
 
 if __name__ == "__main__":

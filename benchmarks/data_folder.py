@@ -6,11 +6,11 @@ import argparse
 import os
 from pathlib import Path
 
-BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
+DATA = Path(os.environ.get("ICONOTEXT_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 
 
 def parser_with_data(about: str | None) -> argparse.ArgumentParser:
     """A parser with the option ``--data``: by default $ICONOTEXT_DATA, else shared/data beside the checkout."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("ICONOTEXT_DATA", BESIDE)))
+    parser.add_argument("--data", type=Path, default=DATA)
     return parser

@@ -17,18 +17,16 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
-import os
-import resource
-import statistics
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from costs import in_turns, peak
+from data_folder import DATA
 
 from iconotext.features import FeatureCache, cached_image, cached_text, load_text_backbone
 from iconotext.features.decoding import CORE_BATCH
@@ -48,8 +46,7 @@ WORDS = ["the", "a", "tower", "river", "stands", "at", "dusk", "under", "grey", 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    data = Path(os.environ.get("ICONOTEXT_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
-    parser.add_argument("--images", type=Path, default=data / "captions" / "flickr8k" / "images")
+    parser.add_argument("--images", type=Path, default=DATA / "captions" / "flickr8k" / "images")
     parser.add_argument("--count", type=int, default=128, help="pictures in a turn")
     parser.add_argument("--memory", type=int, default=2000, help="pictures over which memory is measured; 0 for none")
     arguments = parser.parse_args()
@@ -74,21 +71,9 @@ def measure(files: Sequence[Path], count: int, many: int) -> Iterator[tuple[str,
     yield "cache : encode, texts", cache_sentences(sentences)
 
 
-def in_turns(first: Callable[[], object], second: Callable[[], object]) -> tuple[list[float], list[float]]:
-    """Seconds that each takes, taking turns, after one turn that does not count."""
-    times: tuple[list[float], list[float]] = ([], [])
-    for turn in range(TURNS + 1):
-        for work, seconds in zip((first, second), times, strict=True):
-            start = time.perf_counter()
-            work()
-            if turn:
-                seconds.append(time.perf_counter() - start)
-    return times
-
-
 def compared(items: int, first: Callable[[], object], second: Callable[[], object]) -> dict[str, float]:
     """Items a second of both and their ratio."""
-    one, other = (statistics.median(seconds) for seconds in in_turns(first, second))
+    one, other = (wall for wall, _ in in_turns({"first": first, "second": second}, TURNS).values())
     return {"a_second": items / one, "against": items / other, "ratio": other / one}
 
 
@@ -156,20 +141,15 @@ def memory(files: Sequence[Path]) -> dict[str, float]:
     """Peak resident memory in MB: after two batches, and after all pictures."""
     backbone = load_efficientnet()
     backbone.encode(files[:64])
-    before = _peak()
+    before = peak()
     backbone.encode(files)
-    return {"pictures": len(files), "after_64": before, "after_all": _peak()}
+    return {"pictures": len(files), "after_64": before, "after_all": peak()}
 
 
 def sentences_of(count: int) -> list[str]:
     """Made-up sentences of 5 to 40 words, about as long as those of articles."""
     draw = np.random.default_rng(0)
     return [" ".join(draw.choice(WORDS, int(draw.integers(5, 41)))) for _ in range(count)]
-
-
-def _peak() -> float:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)  # bytes there, kilobytes elsewhere
 
 
 if __name__ == "__main__":

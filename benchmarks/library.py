@@ -31,11 +31,9 @@ checkout; without pictures, only searching is measured. Printed:
 from __future__ import annotations
 
 import argparse
-import contextlib
 import itertools
 import json
 import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -52,6 +50,8 @@ from urllib.parse import urlencode
 
 import numpy as np
 import pyarrow as pa
+from costs import peak
+from data_folder import DATA
 from numpy.typing import NDArray
 
 from iconotext.encoders.encoder import Encoder
@@ -128,11 +128,10 @@ class _Relations:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    data = Path(os.environ.get("ICONOTEXT_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
     parser.add_argument("--count", type=int, default=1_000_000, help="made-up pictures; 0 for none")
     parser.add_argument("--grow", type=int, default=0, help="made-up pictures of a library that grows; 0 for none")
     parser.add_argument("--dim", type=int, default=1152)
-    parser.add_argument("--images", type=Path, default=data / "captions" / "flickr8k" / "images")
+    parser.add_argument("--images", type=Path, default=DATA / "captions" / "flickr8k" / "images")
     parser.add_argument("--add", type=int, default=512, help="pictures that are added; 0 for none")
     parser.add_argument("--serve", type=int, default=3000, help="pictures that are served; 0 for none")
     parser.add_argument("--folder", type=Path, help="where the made-up library lies meanwhile")
@@ -171,12 +170,12 @@ def measure_search(folder: Path, count: int, dim: int) -> Iterator[tuple[str, di
 
     clock = Clock()
     library.table.add(pa.RecordBatchReader.from_batches(schema(dim), batches()))
-    yield "written", {"pictures": count} | clock.lap() | {"peak_MB": _peak()}
+    yield "written", {"pictures": count} | clock.lap() | {"peak_MB": peak()}
     library.tidy()
-    yield "tidied", clock.lap() | {"peak_MB": _peak(), "bytes": _size(folder)}
+    yield "tidied", clock.lap() | {"peak_MB": peak(), "bytes": _size(folder)}
     index = build_index(library, mixture.draw(QUERIES, np.random.default_rng(2), query=True))
     settings = {"partitions": index.partitions, "probes": index.probes, "refine": index.refine}
-    yield "indexed", clock.lap() | {"peak_MB": _peak(), "bytes": _size(folder), **settings, "recall": index.recall}
+    yield "indexed", clock.lap() | {"peak_MB": peak(), "bytes": _size(folder), **settings, "recall": index.recall}
     more = mixture.draw(MORE, draw)
     nearest.look(count, more)
     clock = Clock()
@@ -328,10 +327,10 @@ def ask(folder: Path) -> dict[str, Any]:
             start = time.perf_counter()
             times = list(clients.map(lambda ask, work=work: _timed(work, [ask])[0], asks))
             found[f"20 clients, {name}"] = _milliseconds(times) | {"a_second": QUERIES / (time.perf_counter() - start)}
-    found["memory"] = {"peak_MB": _peak(), "load": os.getloadavg()[0]}
+    found["memory"] = {"peak_MB": peak(), "load": os.getloadavg()[0]}
     load_encoder().encode_sentences(["A dog on a beach."])
     library.nearest(queries[0], TOP)
-    found["memory"]["with_models_MB"] = _peak()
+    found["memory"]["with_models_MB"] = peak()
     return found
 
 
@@ -528,16 +527,6 @@ def _unit(rows: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def _size(folder: Path) -> int:
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-
-
-def _peak() -> float:
-    """Peak resident memory in MB: of this program alone, where the system tells it apart from what started it."""
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/self/status").read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) / (1 << 10)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)  # bytes there, kilobytes elsewhere
 
 
 def _show(name: str, values: dict[str, Any]) -> None:

@@ -31,6 +31,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from costs import family, resident
 from PIL import Image
 
 from iconotext.adapters.datatrove import LinkPictures, ParquetLinks, ReadShards
@@ -187,27 +188,10 @@ def in_this_process(linking: LinkSettings, shards: Path, output: Path) -> None:
 
 def watch(memory: list[tuple[float, int, int]]) -> None:
     """Note the resident memory of this process and of its largest worker, twice a second."""
-    own = os.getpid()
     while True:
-        memory.append((time.monotonic(), resident(str(own)), max(map(resident, descendants(str(own))), default=0)))
+        own, *workers = map(resident, family(os.getpid()))
+        memory.append((time.monotonic(), own, max(workers, default=0)))
         time.sleep(0.5)
-
-
-def descendants(process: str) -> list[str]:
-    """Its children, theirs, and so on."""
-    try:
-        children = " ".join(path.read_text() for path in Path(f"/proc/{process}/task").glob("*/children")).split()
-    except OSError:
-        return []
-    return [each for child in children for each in (child, *descendants(child))]
-
-
-def resident(process: str) -> int:
-    """Bytes; 0 of a process that has ended."""
-    try:
-        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, IndexError):
-        return 0
 
 
 if __name__ == "__main__":

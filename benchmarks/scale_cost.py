@@ -24,6 +24,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TypeVar
 
+from data_folder import DATA
 from scale_run import read_captions, write_shard
 
 from iconotext.corpus.shards import Counts, find_shards, shard_documents
@@ -49,7 +50,7 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=500)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        captions = read_captions(Path(os.environ.get("ICONOTEXT_DATA", "../shared/data")) / "captions/open")
+        captions = read_captions(DATA / "captions/open")
         path = write_shard(Path(folder) / "in", 0, given.documents, captions, images=IMAGES, others=SENTENCES - IMAGES)
         (shard,) = find_shards([str(path)])
         paths = [Path(each.address) for each in (shard.file, *shard.beside)]

@@ -27,6 +27,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from data_folder import DATA
+
 IMAGES, OTHERS = 2, 6
 
 
@@ -38,7 +40,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=3)
     given = parser.parse_args()
     os.environ["ICONOTEXT_CACHE"] = str(given.folder / "cache")
-    captions = read_captions(Path(os.environ.get("ICONOTEXT_DATA", "../shared/data")) / "captions/open")
+    captions = read_captions(DATA / "captions/open")
     shards = -(-given.documents // given.shard)
     for number in range(shards):
         write_shard(given.folder / "in", number, given.shard, captions)

@@ -31,6 +31,7 @@ from itertools import count
 from pathlib import Path
 
 import httpx
+from costs import family, resident
 from PIL import Image, ImageDraw
 
 WORDS = (
@@ -73,16 +74,6 @@ def command_line(folder: Path, documents: range) -> float:
     environment = {**os.environ, "ICONOTEXT_CACHE": str(folder / "cache")}
     subprocess.run([sys.executable, "-m", "iconotext", *words], check=True, env=environment)
     return time.perf_counter() - begin
-
-
-def memory(parent: int) -> float:
-    """Resident megabytes of a process and all that it started."""
-    told = subprocess.run(["ps", "-eo", "pid=,ppid=,rss="], capture_output=True, text=True, check=True).stdout
-    rows = [tuple(map(int, line.split())) for line in told.splitlines()]
-    known = {parent}
-    for _ in range(4):
-        known |= {pid for pid, over, _ in rows if over in known}
-    return sum(rss for pid, _, rss in rows if pid in known) / 1024
 
 
 def seconds_of(client: httpx.Client, path: str) -> float:
@@ -173,7 +164,7 @@ def under_load(client: httpx.Client, server: int, seconds: float, clients: int, 
 
     def look() -> None:
         while (left := end - time.monotonic()) > 0:
-            sampled.append((1 - left / seconds, memory(server)))
+            sampled.append((1 - left / seconds, sum(map(resident, family(server))) / 2**20))
             for path, found in pages.items():
                 found.append(seconds_of(client, path))
             time.sleep(max(0, min(left, seconds / 40)))

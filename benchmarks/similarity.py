@@ -22,14 +22,13 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
-import statistics
-import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import lap
 import numpy as np
 import torch
+from costs import Row, in_turns, print_rows
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
@@ -48,7 +47,6 @@ WAYS: Mapping[str, Mapping[str, Any]] = {
     "assignment, k half": {"kind": "assignment", "k": "half"},
 }
 
-Row = dict[str, str | float]
 Matrices = NDArray[np.float64]
 
 
@@ -64,25 +62,7 @@ def main() -> None:
         "4. Solvers, CPU µs a problem, 1024 of 10×10": solvers(arguments.turns),
     }
     for title, rows in tables.items():
-        print(f"\n**{title}**\n")
-        print("| " + " | ".join(rows[0]) + " |\n|" + " --- |" * len(rows[0]))
-        for row in rows:
-            print("| " + " | ".join(v if isinstance(v, str) else f"{v:.3g}" for v in row.values()) + " |")
-
-
-def in_turns(works: Mapping[str, Callable[[], object]], turns: int) -> dict[str, tuple[float, float]]:
-    """Median wall and CPU seconds of each, taking turns, after one turn that does not count."""
-    times: dict[str, list[tuple[float, float]]] = {name: [] for name in works}
-    for turn in range(turns + 1):
-        for name, work in works.items():
-            wall, cpu = time.perf_counter(), time.process_time()
-            work()
-            if turn:
-                times[name].append((time.perf_counter() - wall, time.process_time() - cpu))
-    return {
-        name: (statistics.median(w for w, _ in taken), statistics.median(c for _, c in taken))
-        for name, taken in times.items()
-    }
+        print_rows(title, rows)
 
 
 def vectors(count: int, width: int = 64) -> Tensor:

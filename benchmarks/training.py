@@ -37,6 +37,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from costs import Row, in_turns, peak, print_rows
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
@@ -53,7 +54,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.support.feature_tables import write_feature_table
 
 WORDS, FEATURES, TOKENS = 10_000, 1280, 20
-Row = dict[str, str | float]
 
 
 def main() -> None:
@@ -76,22 +76,11 @@ def main() -> None:
     }
     for name in arguments.only.split(","):
         rows = tables[name](arguments.turns)
-        print(f"\n**{name}** (load of the machine: {os.getloadavg()[0]:.1f})\n")
-        print("| " + " | ".join(rows[0]) + " |\n|" + " --- |" * len(rows[0]))
-        for row in rows:
-            print("| " + " | ".join(v if isinstance(v, str) else f"{v:.3g}" for v in row.values()) + " |", flush=True)
+        print_rows(f"{name}, load of the machine {os.getloadavg()[0]:.1f}", rows)
 
 
-def in_turns(works: Mapping[str, Callable[[], object]], turns: int) -> dict[str, float]:
-    """Median CPU seconds of each, taking turns, after one turn that does not count."""
-    times: dict[str, list[float]] = {name: [] for name in works}
-    for turn in range(turns + 1):
-        for name, work in works.items():
-            before = time.process_time()
-            work()
-            if turn:
-                times[name].append(time.process_time() - before)
-    return {name: statistics.median(taken) for name, taken in times.items()}
+def cpu_in_turns(works: Mapping[str, Callable[[], object]], turns: int) -> dict[str, float]:
+    return {name: cpu for name, (_, cpu) in in_turns(works, turns).items()}
 
 
 def recipe_of(kind: str, *, dim: int = 1024, precision: str = "32") -> Recipe:
@@ -188,7 +177,7 @@ def steps(turns: int) -> list[Row]:
                 "assignment": step_of(recipe_of("assignment", dim=dim, precision=precision), batches),
                 "floor": floor_of(batches[0], dim, half=half),
             }
-            taken = in_turns(works, turns)
+            taken = cpu_in_turns(works, turns)
             rows.append(
                 {
                     "GRU": f"{dim}-d",
@@ -230,7 +219,7 @@ def transformer(turns: int) -> list[Row]:
             attention = 3 * 4 * dim * (int((4 * counts**2).sum()) + int((batch.lengths**2).sum()))
             inward = 2 * dim * (regions * FEATURES + words * 300)
             square = torch.randn(2048, 2048)
-            taken = in_turns(
+            taken = cpu_in_turns(
                 {"step": step_with(model, recipe, [batch]), "square": partial(torch.matmul, square, square)},
                 max(3, turns // 3) if dim == 1024 else turns,
             )
@@ -285,7 +274,7 @@ def padded(turns: int) -> list[Row]:
             "ours, bf16": step_of(recipe_of("dense", precision="bf16"), [batch]),
             "padded": padded_step(batch),
         }
-        taken = in_turns(works, max(3, turns // 3))
+        taken = cpu_in_turns(works, max(3, turns // 3))
         rows.append(
             {
                 "sizes": "many small, few large (log-uniform), captions" if skewed else "uniform",
@@ -407,20 +396,18 @@ def memory(turns: int) -> list[Row]:
     rows: list[Row] = []
     for documents in (11, 31, 101):
         command = [sys.executable, __file__, "--memory-of", str(documents)]
-        peak = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        rows.append({"B": str(documents), "peak memory, MB": float(peak)})
+        told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        rows.append({"B": str(documents), "peak memory, MB": float(told)})
     return rows
 
 
 def print_peak(documents: int) -> None:
-    import resource
-
     rng = np.random.default_rng(3)
     sizes = [10] * documents
     work = step_of(recipe_of("dense"), [batch_of(rng, sizes, sizes, caption_lengths(rng, 10 * documents))])
     for _ in range(3):
         work()
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    print(peak())
 
 
 def evaluation(turns: int) -> list[Row]:
@@ -436,7 +423,7 @@ def evaluation(turns: int) -> list[Row]:
         assert found.means["auc"] is not None
         assert found.intervals["auc"] is not None
 
-    return [{"evaluation of 5,000 documents, CPU seconds": in_turns({"all": work}, 3)["all"]}]
+    return [{"evaluation of 5,000 documents, CPU seconds": cpu_in_turns({"all": work}, 3)["all"]}]
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ They need the extra ``ocr`` and documents/cited of the data folder (--data, $ICO
 the checkout): figures of many publishers that a sentence cites, the mark of the citation removed. Lines and features
 are cached; the first run reads 782 pictures, which takes one core about five minutes.
 
-``report`` prints image@1, the share of cited figures whose best sentence cites them, by kind of picture. The weights of
+``report`` prints image@1, the percentage of cited figures whose best sentence cites them, by kind of picture. The weights of
 the words are fitted without the repository that is tested; all other weights are those that ship. Rules that count
 words share a hit among the sentences that tie. In brackets 95 % intervals from 2,000 resamplings of the documents; what
 text adds is the difference figure by figure.
@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from data_folder import parser_with_data
 from numpy.typing import NDArray
+from result_tables import share
 
 from iconotext.corpus.store import read_corpus
 from iconotext.decide.combine import Coefficients, load_coefficients, weigh_evidence
@@ -43,8 +44,6 @@ from fitting.words_in_pictures import OTHERS, read_figures, written
 if TYPE_CHECKING:
     from iconotext.encoders.encoder import EncodedDocument
     from iconotext.types import FloatMatrix
-
-RESAMPLINGS = 2000
 
 
 def of_kind(*kinds: str) -> Callable[[Document], NDArray[np.bool_]]:
@@ -174,11 +173,8 @@ def image_hits(score: FloatMatrix, positive: NDArray[np.bool_]) -> NDArray[np.fl
 
 def interval(documents: Sequence[NDArray[np.float64]]) -> str:
     """Mean over the images of all documents, and 95 % of its resamplings."""
-    documents = [hits for hits in documents if len(hits)]
-    sums, counts = np.array([hits.sum() for hits in documents]), np.array([len(hits) for hits in documents])
-    drawn = np.random.default_rng(0).integers(len(documents), size=(RESAMPLINGS, len(documents)))
-    low, high = np.quantile(sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1), [0.025, 0.975])
-    return f"{sums.sum() / counts.sum():.1%} ({low:.1%}-{high:.1%})"
+    figure = share([hits for hits in documents if len(hits)], lambda hits: (hits.sum(), len(hits)))
+    return "{:.1f} ({:.1f}-{:.1f})".format(figure["value"], *figure["interval"])
 
 
 if __name__ == "__main__":
