@@ -7,7 +7,7 @@ They need the extra ``ocr`` and documents/cited of the data folder (--data, $ICO
 the checkout): figures of many publishers that a sentence cites, the mark of the citation removed. Lines and features
 are cached; the first run reads 782 pictures, which takes one core about five minutes.
 
-``report`` prints image@1, the percentage of cited figures whose best sentence cites them, by kind of picture. The weights
+``report`` prints image@1, the percentage of cited figures whose best sentence cites them, by kind of picture. Weights
 of the words are fitted without the repository that is tested; all other weights are those that ship. Rules that count
 words share a hit among the sentences that tie. In brackets 95 % intervals from 2,000 resamplings of the documents; what
 text adds is the difference figure by figure.
