@@ -6,6 +6,7 @@ import base64
 import json
 import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -149,7 +150,7 @@ def test_what_became_of_each_picture(tmp_path, rows, expected, kettle, cat, map_
 
 
 def test_every_kind_has_an_example():
-    examples = [OUR[0], DOCLING[0], WHOLE[0], UNSTRUCTURED[0], NODES[0], LANGCHAIN[1]]
+    examples: list[Any] = [OUR[0], DOCLING[0], WHOLE[0], UNSTRUCTURED[0], NODES[0], LANGCHAIN[1]]
     assert all(row.keys() >= set(fields) for row, fields in zip(examples, FORMATS.values(), strict=True))
 
 
@@ -209,7 +210,7 @@ def test_hostile_chunks(tmp_path, content, message):
 
 
 def test_a_row_without_text_or_with_wrong_types_has_no_pictures(tmp_path):
-    deep: list = []
+    deep: list[Any] = []
     for _ in range(500):
         deep = [deep]
     rows = [
