@@ -263,7 +263,7 @@ def test_the_list_is_filtered_and_folded_and_the_root_is_looked_through(visit, r
     page = came.page
     page.click("text=look what is in it")
     page.click("text=book/")
-    page.wait_for_selector("text=1 document, 0 pictures")
+    page.wait_for_selector("#inside >> text=walk.md")
     came.accessible()
     page.click("text=Open all of this folder")
     page.wait_for_url("**/?collection=*")

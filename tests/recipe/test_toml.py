@@ -81,7 +81,6 @@ CONTRADICTIONS = {
     "features.image=pixels image.kind=network image.dropout_at=input": r"image.dropout_at: no such key for kind network; did you mean image.dropout\? There are kind, network, dropout, batch_norm, pictures$",
     "features.image=pixels image.kind=network image.hidden=3": "image.hidden: no such key for kind network",
     "linking.bridge=0.5": "linking.bridge needs a text backbone",
-    "linking.bridge_alone=0.5": "linking.bridge_alone needs linking.bridge",
     "features.text=minilm text.kind=projection text.word_vectors=v.txt": "text.word_vectors: no such key for kind projection",
     "text.hidden=3": "text.hidden: no such key for kind gru; .*here are kind, word_dim",
     "text.dropuot=0": "text.dropuot: no such key for kind gru; did you mean text.dropout",

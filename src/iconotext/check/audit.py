@@ -253,7 +253,9 @@ def read_baseline(path: Path) -> frozenset[str]:
         if not all(isinstance(text, str) for text in fingerprints):
             raise TypeError
     except FileNotFoundError as error:
-        raise SettingError(f"{path}: no such baseline: write it with --write-baseline") from error
+        raise SettingError(
+            f"{path}: no such baseline; `iconotext check DOCS --baseline FILE --write-baseline` writes it"
+        ) from error
     except OSError as error:
         raise SettingError(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError) as error:

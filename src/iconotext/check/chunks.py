@@ -53,9 +53,9 @@ _DOCUMENT = (
 _CAPTIONS = ("alt", "alt_text", "caption", "description")
 _OF_PICTURE = re.compile(r"image|picture|figure", re.IGNORECASE)
 _DOCLING_PICTURE = re.compile(r"#/pictures/(\d{1,6})")
-_SHOWN = re.compile(r"!\[([^\]]*)\]\(\s*<?([^)>\s]+)[^)]*\)")
+_SHOWN = re.compile(r"!\[([^][]*)\]\(\s*<?([^()>\s]+)(?:[>\s][^()]*)?\)")
 _SHOWN_BY_TAG = re.compile(r"""<img\b[^<>]*?\bsrc\s*=\s*["']?([^"'<>\s]+)""", re.IGNORECASE)
-_MARKUP = re.compile(r"</?[a-zA-Z][^<>]*>|\]\([^)]*\)|_")
+_MARKUP = re.compile(r"</?[a-zA-Z][^<>]*>|\]\([^()]*\)|_")
 
 
 @dataclass(frozen=True, slots=True)

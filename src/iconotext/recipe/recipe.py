@@ -98,8 +98,6 @@ class Recipe(Settings):
         self._check_image()
         if self.linking.bridge and (self.words or not isinstance(self.image, ProjectionSettings)):
             raise ValueError("linking.bridge needs a text backbone, and projections of an image backbone's features")
-        if self.linking.bridge_alone is not None and not self.linking.bridge:
-            raise ValueError("linking.bridge_alone needs linking.bridge, without which images have no concepts")
         if self.training.average > 1 and (self.text.collects_statistics or self.image.collects_statistics):
             raise ValueError(
                 f"training.average is {self.training.average}: the mean of several epochs' weights does not fit the "

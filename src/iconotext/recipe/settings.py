@@ -256,7 +256,8 @@ class LinkingSettings(Settings):
     backbone."""
 
     bridge_alone: float | None = Field(None, ge=0, lt=1)
-    """The same for a sentence by itself, such as a question to a library; default: as much as in a document."""
+    """The same for a sentence by itself, such as a question to a library; default: as much as in a document.
+    Without ``bridge`` it has no effect."""
 
     centre: float = Field(0, ge=0, le=1)
     """Share of the mean vector of a document's sentences that is subtracted from each of them, and likewise for its

@@ -179,10 +179,9 @@ def model_card(recipe: Recipe, prepared: Mapping[str, Any], metrics: Mapping[str
         names = ", ".join(map(inline_text, metrics["relations"]))
         lines.append(f"- Tells the relations {names} between a text and an image")
     nothing = "No gold links were known, so nothing says how good the links are but the validation loss."
-    command = "library add LIBRARY photos/" if of_pairs else "link docs/"
-    return "\n".join(
-        [*lines, "", AS_TRAINED if known else nothing, "", f"    iconotext {command} --model THIS_FOLDER", ""]
-    )
+    adding, linking = "    iconotext library add LIBRARY photos/ --model", "    iconotext link docs/ --model"
+    command = f"{adding if of_pairs else linking} THIS_FOLDER"
+    return "\n".join([*lines, "", AS_TRAINED if known else nothing, "", command, ""])
 
 
 def _learned_from(recipe: Recipe) -> str:
