@@ -92,9 +92,10 @@ def test_one_that_fails_does_not_stop_the_others(tmp_path):
 @pytest.mark.kill
 def test_an_interruption_ends_all_processes_at_once(tmp_path):
     jobs = [(key, (key, tmp_path)) for key in ("first", "second")]
+    others = multiprocessing.active_children()  # another test may have left a pool
     with pytest.raises(KeyboardInterrupt):
         run_jobs(jobs, wait, processes=2, logs=tmp_path / "logs", watch=Seen(stop_after=1))
-    assert multiprocessing.active_children() == []
+    assert set(multiprocessing.active_children()) <= set(others)
     told = [path for path in (tmp_path / "first", tmp_path / "second") if path.exists()]
     assert told  # at least the one that told of its epoch
     for path in told:
