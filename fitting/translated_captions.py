@@ -20,8 +20,6 @@ KINDS = {"S": 101, "P": 32, "V": 162, "W": 90, "N": 176, "C": 100}
 WHOLE, PLACED, SEVERAL = 0.32, 0.75, 0.25
 """Shares of captions that are one phrase; of the others, that say where; and that are about several."""
 
-UNSPACED = ("ja", "zh")
-
 
 def phrases(language: str) -> tuple[list[str], dict[str, list[str]]]:
     """The order of subject, verb and place in a language, and its phrases by kind."""
@@ -57,6 +55,6 @@ def _written(language: str, drawn: list[list[tuple[str, int]]]) -> list[str]:
             one, several = parts["V"].split("|")
             parts["V"] = several if caption[0][0] == "P" else one
         ordered = [parts[kind] for kind in (order if "V" in parts else parts) if kind in parts]
-        text = ("" if language in UNSPACED else " ").join(ordered)
+        text = " ".join(ordered)
         texts.append(text[0].upper() + text[1:])
     return texts

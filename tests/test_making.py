@@ -143,11 +143,10 @@ def test_translated_captions_say_the_same_in_the_order_of_each_language():
         assert [len(some) for some in of_kind.values()] == [*captions.KINDS.values()], language
         assert all(text.count("|") == (kind == "V") for kind, some in of_kind.items() for text in some), language
     drawn = [[("S", 18), ("V", 0), ("W", 18)], [("P", 1), ("V", 0)], [("N", 0)]]
-    assert {language: captions._written(language, drawn) for language in ("en", "hu", "ja")} == {
+    assert {language: captions._written(language, drawn) for language in ("en", "hu")} == {
         "en": ["A boy in a striped t-shirt rides a bicycle on a bridge", "Two women ride bicycles", "Ball"],
         "hu": ["Egy csíkos pólós fiú egy hídon biciklizik", "Két nő biciklizik", "Labda"],
-        "ja": ["縞模様のTシャツを着た男の子が橋の上で自転車に乗っている", "二人の女性が自転車に乗っている", "ボール"],
     }
-    texts, english = captions.translated_captions({"en", "de", "fr"}, 50)
+    texts, english = captions.translated_captions({"en", "da", "fi", "fr"}, 50)
     assert len(texts) == 100
     assert english[:50] == english[50:] == captions.translated_captions({"cs"}, 50)[1]
