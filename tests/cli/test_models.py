@@ -10,7 +10,7 @@ import pytest
 from iconotext.features import load_dual_encoder, load_text_backbone
 from iconotext.features.catalogue import HUB_MODELS
 from tests.support.graph_models import write_dual_graphs, write_sentence_graphs
-from tests.support.hub_models import noise
+from tests.support.images import noise
 from tests.support.program import printed as run
 
 

@@ -13,7 +13,7 @@ from iconotext.features import FeatureCache, load_dual_encoder, load_image_backb
 from iconotext.features.model_folder import shipped_folder
 from iconotext.library.models import library_encoder
 from iconotext.types import Document, Image
-from tests.support.hub_models import noise
+from tests.support.images import noise
 
 TEXTS = ["A dog runs across the grass.", "The taxes rise again.", ""]
 

@@ -8,7 +8,7 @@ from iconotext.features import FeatureCache, ImageFeatures, cached_image, cached
 from iconotext.features.backbone import blank_features
 from iconotext.images import decode
 from tests.support.encoders import image_backbone, text_backbone
-from tests.support.hub_models import noise
+from tests.support.images import noise
 
 BROKEN = b"no picture"
 

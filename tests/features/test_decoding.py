@@ -3,7 +3,7 @@ import threading
 import pytest
 
 from iconotext.features.decoding import AHEAD, run_network
-from tests.support.hub_models import noise
+from tests.support.images import noise
 
 BROKEN = b"no picture"
 
@@ -20,7 +20,7 @@ def same(pictures):
 @pytest.mark.parametrize("batch_size", [1, 4, 100])
 @pytest.mark.parametrize("cores", [False, True])
 def test_order_is_kept_and_broken_ones_are_told(cores, threads, batch_size):
-    files = [noise(i, 10 + i, 10) if i % 3 else BROKEN for i in range(11)]
+    files = [noise(i, (10 + i, 10)) if i % 3 else BROKEN for i in range(11)]
     asked = []
 
     def network(pictures):

@@ -16,7 +16,7 @@ from iconotext.features.eight_bits import load_weights, network_of
 from iconotext.features.runtime import VARIABLE, WEIGHTS
 from iconotext.images import decode
 from iconotext.system import threads as cores_module
-from tests.support.hub_models import noise
+from tests.support.images import noise
 
 SAMPLES = Path(skimage.__file__).parent / "data"
 BROKEN = b"no picture"
@@ -142,4 +142,4 @@ def test_a_large_jpeg_gives_nearly_what_the_full_picture_gives(backbone):
 @pytest.mark.parametrize("size", [(1, 1), (3, 900), (900, 3)])
 def test_odd_shapes(backbone, size):
     assert prepare(Pillow.new("RGB", size)).shape == (224, 224, 3)
-    assert backbone.encode([noise(0, *size)]).problems == (None,)
+    assert backbone.encode([noise(0, size)]).problems == (None,)

@@ -30,7 +30,7 @@ from tests.support.graph_models import (
     write_dual_graphs,
     write_sentence_graphs,
 )
-from tests.support.hub_models import noise
+from tests.support.images import noise
 
 A_CAT, DOG = [0, 4, 5, 1], [0, 6, 8, 7, 9, 1]
 """Ids of "a cat" and "dog on the mat": the words are numbered from 4 on, between <s> and </s>."""
@@ -558,7 +558,7 @@ def test_an_export_gives_what_transformers_gives(tmp_path, kind):
             wanted = embedding_of(model.get_text_features(**{name: given[name] for name in names}))[0].numpy()
         np.testing.assert_allclose(own, wanted / np.linalg.norm(wanted), atol=1e-5)
     processor = transformers.AutoImageProcessor.from_pretrained(tmp_path / "dual", local_files_only=True)
-    for picture in (noise(0), noise(1, 200, 90), noise(2, 33, 60)):
+    for picture in (noise(0), noise(1, (200, 90)), noise(2, (33, 60))):
         pixels = processor(images=Pillow.open(BytesIO(picture)).convert("RGB"), return_tensors="pt")
         with torch.inference_mode():
             wanted = embedding_of(model.get_image_features(**pixels))[0].numpy()

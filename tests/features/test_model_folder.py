@@ -12,7 +12,7 @@ from iconotext.errors import FeatureError
 from iconotext.features import downloads, find_model, load_dual_encoder, load_image_backbone
 from iconotext.features.model_folder import MODELS
 from iconotext.linker import Linker, LinkSettings
-from tests.support.hub_models import noise
+from tests.support.images import noise
 
 MISTYPED = {
     "link a.md --model defualt": "did you mean default? There are default, photographs, no-training",

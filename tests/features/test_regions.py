@@ -10,7 +10,7 @@ from iconotext.features import FeatureCache, Regions, imagenet_classes, load_ima
 from iconotext.features.regions import GRID, grid_boxes, strongest
 from iconotext.types import Image
 from tests.support.detected_regions import joined
-from tests.support.hub_models import noise
+from tests.support.images import noise
 
 
 def arrays(count, dim=3):

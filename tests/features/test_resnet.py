@@ -13,7 +13,7 @@ from iconotext.features import load_dual_encoder, load_image_backbone, load_text
 from iconotext.features.hub_files import WEIGHTS
 from iconotext.features.resnet import load_resnet
 from tests.support.graph_models import change
-from tests.support.hub_models import noise
+from tests.support.images import noise
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def test_a_large_square_is_squashed(resnet):
     import transformers
 
     change(resnet / "preprocessor_config.json", size={"shortest_edge": 384})
-    picture, backbone = noise(4, 500, 300), load_image_backbone(str(resnet))
+    picture, backbone = noise(4, (500, 300)), load_image_backbone(str(resnet))
     processor = transformers.ConvNextImageProcessor.from_pretrained(resnet)
     model = transformers.ResNetModel.from_pretrained(resnet).eval()
     pixels = processor(images=Pillow.open(BytesIO(picture)).convert("RGB"), return_tensors="pt")

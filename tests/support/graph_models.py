@@ -9,8 +9,6 @@ import warnings
 
 import numpy as np
 
-from tests.support.hub_models import save_processor, write_tokenizer
-
 RNG = np.random.default_rng(0)
 WORDS, HIDDEN, DIM, SIDE = 16, 6, 5, 8
 EMBEDDINGS = RNG.normal(size=(WORDS, HIDDEN)).astype(np.float32)
@@ -18,6 +16,7 @@ TYPES = RNG.normal(size=(2, HIDDEN)).astype(np.float32)
 TEXT = RNG.normal(size=(HIDDEN, DIM)).astype(np.float32)
 IMAGE = RNG.normal(size=(3 * SIDE * SIDE, DIM)).astype(np.float32)
 LONGEST = 12
+VOCABULARY = ["a", "cat", "dog", "the", "on", "mat", "of", "photo"]
 
 
 def text_vector(ids):
@@ -41,6 +40,29 @@ def write_settings(folder, **config):
     save_processor(
         folder, "CLIPImageProcessor", size={"shortest_edge": SIDE}, crop_size={"height": SIDE, "width": SIDE}
     )
+
+
+def save_processor(folder, kind, **fields):
+    fields |= {"image_processor_type": kind, "image_mean": [0.5] * 3, "image_std": [0.5] * 3}
+    fields |= {"do_resize": True, "do_rescale": True, "rescale_factor": 1 / 255, "do_normalize": True}
+    fields = {"do_center_crop": "crop_size" in fields} | fields
+    (folder / "preprocessor_config.json").write_text(json.dumps(fields))
+
+
+def write_tokenizer(folder):
+    import transformers
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+    special = {"<s>": 0, "</s>": 1, "<pad>": 2, "<unk>": 3}
+    vocabulary = special | {word: i + 4 for i, word in enumerate(VOCABULARY)}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 1)]
+    )
+    transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>", pad_token="<pad>", unk_token="<unk>"
+    ).save_pretrained(folder)
 
 
 def change(path, **values):

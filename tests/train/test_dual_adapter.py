@@ -9,7 +9,7 @@ from iconotext.encoders.load import load_encoder
 from iconotext.errors import SettingError
 from iconotext.recipe import load_recipe
 from iconotext.train.run import train
-from tests.support.hub_models import noise
+from tests.support.images import noise
 
 SAID = (["a cat", "the dog on the mat"], ["a dog", "on the mat the cat"], ["mat on mat", "the the"])
 TEXTS = ["a cat", "the dog on the mat", "a cat on the mat"]
