@@ -1,5 +1,7 @@
 """The three kinds of encoders: what their vectors are, and that nothing else of a run changes them."""
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -86,6 +88,15 @@ def test_the_fingerprint_tells_models_apart_and_is_the_same_twice(default, model
     assert load_encoder().fingerprint == default.fingerprint
     others = [load_encoder(name).fingerprint for name in ("no-training", str(models / "clip"))]
     assert len({default.fingerprint, *others}) == 3
+
+
+@pytest.mark.slow
+def test_another_share_of_the_concept_bridge_is_another_fingerprint(default, tmp_path):
+    model = shutil.copytree(shipped_folder(), tmp_path / "model")
+    assert load_encoder(str(model)).fingerprint == default.fingerprint
+    recipe = model / "recipe.toml"
+    recipe.write_text(recipe.read_text().replace("bridge_alone = 0.6", "bridge_alone = 0.5"))
+    assert load_encoder(str(model)).fingerprint != default.fingerprint
 
 
 def test_a_dual_encoder_is_its_own_space(models):

@@ -136,7 +136,8 @@ class Encoder:
         """
         from iconotext.features.model_folder import folder_name
 
-        names = [folder_name(self.folder)] if self.folder is not None else []
+        # The recipe has the shares of the concept bridge, on which the vectors of sentences depend.
+        names = [folder_name(self.folder, self.folder.glob("*.toml"))] if self.folder is not None else []
         return "+".join(map(_placeless, [*names, self.text_backbone.name, self.image_source.name]))
 
     def encode_sentences(self, texts: Sequence[str]) -> FloatMatrix:
