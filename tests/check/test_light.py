@@ -51,6 +51,9 @@ def test_the_program_has_the_options_of_the_command(tmp_path, monkeypatch, capsy
             main(arguments)
         return ended.value.code, capsys.readouterr().out
 
+    with pytest.raises(SystemExit, match="2"):
+        main(["docs", "--chunks", "chunks.jsonl"])
+    assert "error: --chunks has to link the documents: pip install iconotext" in capsys.readouterr().err
     status, printed = ends("docs", "--json", "--skip", "alt-missing")
     assert (status, [row["rule"] for row in json.loads(printed)]) == (1, ["alt-placeholder"])
     assert ends("docs", "--rules", "alt-long,alt-sentence") == (0, "")

@@ -200,6 +200,14 @@ def test_what_a_project_may_set_exists_and_is_no_path():
         assert "Path" not in str(annotation), name
 
 
+def test_the_table_of_pyproject_is_no_longer_read(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for text, lines in (("[tool.iconotext.link]\nk = 1\n", 1), ("[tool.iconotext-x]\n", 0)):
+        (tmp_path / "pyproject.toml").write_text(f'[project]\nname = "a"\n{text}')
+        context_of(("link",))
+        assert capsys.readouterr().err.count("pyproject.toml: [tool.iconotext] is not read: move") == lines
+
+
 def test_an_error_is_one_line(own, project):
     project.write_text("[link]\nfetch = true")
     result = program.run("link", "a.md", status=1)

@@ -38,6 +38,14 @@ REFERENCES = {
         "See that and it.",
     ),
     "MyST, without a number": ("md", "(fig:tram)=\n![A](a.png)\n\nSee [](#fig:tram) here.\n", "See the figure here."),
+    "MyST, without a sign": ("md", f"See [](fig:tram) here.\n\n{MYST}", "See Figure 1 here."),
+    "MyST, the author's words without a sign": ("md", f"See [it](fig:tram) here.\n\n{MYST}", "See it here."),
+    "MyST, a role with its domain": ("md", f"See {{std:numref}}`fig:tram` here.\n\n{MYST}", "See Fig. 1 here."),
+    "MyST, pictures in a figure": (
+        "md",
+        f"See [](#fig:tram) here.\n\n:::{{figure}}\n:label: fig:tram\n\n![A](a.png)\n\n{CAPTION}\n:::\n",
+        "See Figure 1 here.",
+    ),
     "MyST, at the beginning": ("md", "(fig:tram)=\n![A](a.png)\n\nSo. {ref}`fig:tram` is it.\n", "The figure is it."),
     "Quarto": ("qmd", f"See @fig-tram here.\n\n{QUARTO}", "See Figure 1 here."),
     "Quarto, the number": ("qmd", f"See Fig. -@fig-tram here.\n\n{QUARTO}", "See Fig. 1 here."),
@@ -50,6 +58,7 @@ REFERENCES = {
     ),
     "d2lbook": ("md", f"See :numref:`fig_tram` here.\n\n![{CAPTION}](a.png)\n:label:`fig_tram`\n", "See Fig. 1 here."),
     "Sphinx, numref": ("rst", f"See :numref:`fig-tram` here.\n\n{RST}", "See Fig. 1 here."),
+    "Sphinx, a role with its domain": ("rst", f"See :std:ref:`fig-tram` here.\n\n{RST}", "See Figure 1 here."),
     "Sphinx, ref": ("rst", f"See :ref:`fig-tram` here.\n\n{RST}", "See Figure 1 here."),
     "Sphinx, any": ("rst", f"See :any:`fig-tram` here.\n\n{RST}", "See Figure 1 here."),
     "AsciiDoc": ("adoc", f"See <<fig-tram>> here.\n\n{ADOC}", "See Figure 1 here."),
@@ -81,6 +90,33 @@ def check(found, expected):
     assert [text for text in texts(found) if "Phases" in text or "winter" in text] == []
     evidence = reference_evidence(found)
     assert evidence[texts(found).index(expected)].tolist() == [EXPLICIT]
+
+
+@pytest.mark.parametrize(
+    ("link", "expected"),
+    [
+        ('<a href="#fig-tram"><span class="std std-numref">Fig. 4.2</span></a>', "See Fig. 4.2 here."),
+        (f'<a href="#fig-tram"><span class="std std-ref">{CAPTION}</span></a>', "See Fig. 4.2 here."),
+        ('<a href="#document-trams#fig-tram">Fig. 4.2</a>', "See Fig. 4.2 here."),  # of its single page
+        ('<a href="#fig-tram">the old tram</a>', "See the old tram here."),
+    ],
+)
+def test_in_pages_of_sphinx(tmp_path, picture, link, expected):
+    picture()
+    page = (
+        f'<html><body><main><p>See {link} here.</p><figure id="id1"><span id="fig-tram"></span><img src="a.png">'
+        '<figcaption><p><span class="caption-number">Fig. 4.2 </span><span class="caption-text">'
+        f"{CAPTION}</span></p></figcaption></figure></main></body></html>"
+    )
+    found = read_as(tmp_path / "a.html", page)
+    check(found, expected)
+    assert found.images[0].caption == f"Fig. 4.2 {CAPTION}"
+
+
+def test_a_short_caption_may_be_the_words_of_the_author(tmp_path, picture):
+    picture()
+    page = '<main><p>The <a href="#a">Tram</a> waits.</p><figure id="a"><img src="a.png"><figcaption>Tram</figcaption></figure></main>'
+    assert texts(read_as(tmp_path / "a.html", f"<html><body>{page}</body></html>")) == ["The Tram waits."]
 
 
 def test_in_a_notebook(tmp_path, picture):

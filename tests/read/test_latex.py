@@ -135,13 +135,22 @@ def test_a_section_that_is_refused_again_and_again_is_left_out(thesis, caplog, m
 
 
 @pytest.mark.usefixtures("in_this_process")
-def test_pandoc_is_tried_only_so_often(thesis, monkeypatch):
+@pytest.mark.parametrize("seconds", [50, 0.5])
+def test_pandoc_is_tried_until_its_time_is_over(thesis, caplog, monkeypatch, seconds):
     tries: list[bytes] = []
     monkeypatch.setattr(pandoc_readers, "to_html", refusing(lambda line: "odd" in line, tries))
+    monkeypatch.setattr(pandoc_readers, "_work_of_pandoc", lambda: len(tries) / 40)  # each try takes a fortieth second
+    monkeypatch.setattr(pandoc_readers.convert, "MAX_SECONDS", seconds)
     odd = "".join(f"\\section{{odd {n}}}\n\\odd\n" for n in range(30))
-    with pytest.raises(DocumentError, match=r"main.tex: line \d+: pandoc cannot read it \(no\): mend it there"):
-        thesis("Words.\n", MAIN.replace("Last words.", f"{odd} Last words."))
-    assert len(tries) == pandoc_readers.MAX_ATTEMPTS
+    main = MAIN.replace("Last words.", f"{odd} Last words.")
+    if seconds == 50:
+        assert "The first sentence." in " ".join(texts(thesis("Words.\n", main)))
+        assert "odd" not in tries[-1].decode()
+        assert "more places were repaired" in caplog.text
+    else:
+        with pytest.raises(DocumentError, match=r"main.tex: line \d+: pandoc cannot read it \(no\): mend it there"):
+            thesis("Words.\n", main)
+        assert len(tries) == 20
 
 
 @pytest.mark.usefixtures("in_this_process")

@@ -1,4 +1,4 @@
-"""docling: links a ``DoclingDocument``, and writes the links into it.
+"""docling: links a ``DoclingDocument``, writes the links into it, or tells them to the model that describes pictures.
 
 It needs ``iconotext[docling]``, not docling itself.
 """
@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,15 +16,18 @@ from urllib.parse import quote, unquote
 
 from pydantic import AnyUrl
 
+from iconotext.alt_text.prompt import question
 from iconotext.errors import DocumentError, ImageError
 from iconotext.extras import require
 from iconotext.images import decode
 from iconotext.linked import LinkedDocument
+from iconotext.linker import Linker
 from iconotext.read import ReadSettings
 from iconotext.read.address import Addresses
 from iconotext.read.assemble import assemble
 from iconotext.read.blocks import Block, Flow, FlowImage
 from iconotext.report.as_json import plain_number
+from iconotext.report.context import contexts
 from iconotext.report.flow import links_by_image
 from iconotext.types import Document, Kind
 
@@ -271,3 +275,34 @@ def _write(picture: PictureItem, links: list[dict[str, Any]]) -> None:
     if links or before:
         meta.set_custom_field(namespace="iconotext", name="links", value=links)
         picture.meta = meta
+
+
+class DescribeInContext:
+    """docling's step that describes pictures, with what the text says about each of them behind its prompt.
+
+    It takes the place of that step in the ``enrichment_pipe`` of a pipeline.
+
+    Args:
+        step: The step of docling.
+        linker: Default: that of the default model.
+    """
+
+    def __init__(self, step: Any, linker: Linker | None = None) -> None:
+        self._step, self._linker = step, linker or Linker.load()
+        self.elements_batch_size, self.progress_step = step.elements_batch_size, getattr(step, "progress_step", None)
+        self.is_processable, self.prepare_element = step.is_processable, step.prepare_element
+        self._last: tuple[DoclingDocument | None, dict[str, str]] = (None, {})  # a document has several batches
+
+    def __call__(self, doc: DoclingDocument, element_batch: Iterable[Any]) -> Iterator[NodeItem]:
+        """Yield the pictures that docling has described, one after the other."""
+        last = self._last
+        if last[0] is not doc:
+            linked = self._linker.link(document(doc, doc.name))
+            refs = (ref for ref, *_ in linked.document.meta["docling"]["pictures"])
+            texts = (question(linked, context) for context in contexts(linked))
+            self._last = last = doc, dict(zip(refs, texts, strict=True))
+        for element in element_batch:
+            step = copy(self._step)  # another thread may use it
+            prompt = f"{step.options.prompt}\n\n{last[1][element.item.self_ref]}"
+            step.options = step.options.model_copy(update={"prompt": prompt})
+            yield from step(doc, [element])

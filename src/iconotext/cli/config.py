@@ -14,6 +14,7 @@ and no model.
 from __future__ import annotations
 
 import os
+import re
 import reprlib
 import shlex
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ from typing import Any
 import typer
 
 from iconotext.cli.common import known_errors
+from iconotext.cli.output import complain
 from iconotext.errors import SettingError
 from iconotext.plain_text import did_you_mean
 from iconotext.system.strict_json import parse_toml
@@ -40,6 +42,9 @@ OF_A_PROJECT = frozenset(
 MAX_CHARACTERS = 16 * 2**10
 """Maximum length of a file: the parser's time for a key of many parts grows faster than the key."""
 
+OLD_TABLE = re.compile(r"^\[tool\.iconotext[.\]]", re.MULTILINE)
+"""A table of ``pyproject.toml`` that versions before 0.2 read."""
+
 STATUS: dict[tuple[str, ...], int] = {("check",): 2}
 """Command to the exit status of a wrong setting, if that is not 1: 1 says that ``check`` has found something."""
 
@@ -56,6 +61,8 @@ class Configured:
         """Make Click's context of a call; a wrong variable or file ends the program with one line."""
         options = {flag(p): p for p in self.params if p.param_type_name == "option" and not p.is_eager}
         with known_errors(status=STATUS.get(self.path, 1)):
+            if not self.path and Path("pyproject.toml").is_file() and OLD_TABLE.search(_text(Path("pyproject.toml"))):
+                complain("pyproject.toml: [tool.iconotext] is not read: move its tables to iconotext.toml beside it")
             # Click uses the default map after the command line and the environment, which gives the order above.
             values = self._from_files(options)
             self._check_variables(options)

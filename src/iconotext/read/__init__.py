@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from iconotext.errors import DocumentError, HostileDocumentError, IconotextError
+from iconotext.read.captions import name_cited_captions
 from iconotext.read.contents import without_contents
 from iconotext.read.find import find_documents, unique_names
 from iconotext.read.format import file_format, formats_by_suffix, reader_of, suffix_format
@@ -182,7 +183,9 @@ def read_isolated(
 
 def read_flows(format_: str, path: Path, settings: ReadSettings) -> list[Flow]:
     """Read a file with the reader of its format, without limits on memory and time."""
-    return [replace(flow, blocks=without_contents(flow.blocks)) for flow in reader_of(format_)(path, settings)]
+    flows = [replace(flow, blocks=without_contents(flow.blocks)) for flow in reader_of(format_)(path, settings)]
+    name_cited_captions([block for flow in flows for block in flow.blocks])
+    return flows
 
 
 @contextmanager

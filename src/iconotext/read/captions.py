@@ -163,13 +163,16 @@ def separate_caption(block: Block) -> list[Block]:
 def name_cited_captions(blocks: Iterable[Block]) -> None:
     """Let references whose result is the text of a caption show its label, or "the figure" if it has none.
 
-    Word and LibreOffice put the whole caption into the sentence where their authors ask for it.
+    Word, LibreOffice and Sphinx put the whole caption into the sentence where their authors ask for it. One of one or
+    two words stays: it may be the author's own.
     """
     blocks = list(blocks)
     captions = {name: block.text for block in blocks if block.kind == "caption" for name in block.anchors}
+    captions |= {n: i.caption for block in blocks for _, i in block.images if i.caption for n in i.anchors}
     for block in blocks:
         for start, end, name in sorted(block.targets, reverse=True):
-            caption = captions.get(name, "")
-            label = CAPTION_LABEL.match(caption)
-            if block.text[start:end].strip() in {caption, caption[label.end() if label else 0 :].strip()} - {""}:
+            caption, text = captions.get(name, ""), block.text[start:end].strip()
+            before = caption.removesuffix(text).strip()  # "" if it shows all of the caption
+            label = CAPTION_LABEL.fullmatch(before) if before else CAPTION_LABEL.match(text)
+            if caption.endswith(text) and len(text.split()) > 2 and (label or not before):
                 block.replace(start, end, label[0].rstrip(" .:|–—-") if label else "the figure")

@@ -104,11 +104,14 @@ def numref_text(title: str) -> str:
 
 def fill_references(root: Any) -> dict[str, list[str]]:
     """Set the text of every reference; return the texts by the markup of their references in the source, in order."""
-    references = root.xpath(".//a[@data-shown]")
+    references, kinds = root.xpath(".//a[@data-shown]"), _kinds(root)
+    for link in root.iterfind(".//a[@href]"):
+        if link.get("href") in kinds:  # of MyST, which finds labels also without "#": [the tram](fig-tram)
+            link.set("href", f"#{link.get('href')}")
     if not references:
         return {}
     # Counted in this file, since only a project's builder knows the order of its files.
-    numbers, kinds, titles = _numbers(root), _kinds(root), _headings(root)
+    numbers, titles = _numbers(root), _headings(root)
     texts: dict[str, list[str]] = {}
     for link in references:
         label, link_text = link.get("href", "")[1:], link.get("data-shown")

@@ -32,12 +32,12 @@ OPTION_LINE = re.compile(r":([\w.-]+):(?:[ \t]+(.*))?")
 ATTRIBUTE = re.compile(r"""(?<![\w-])([\w-]{1,50}+)=(?:"([^"]*+)(?:"|\Z)|'([^']*+)(?:'|\Z)|([^\s"'}]++))""")
 IDENTIFIER = re.compile(r"#([\w:.-]++)")
 TARGET_LINE = re.compile(r"\(([^()\n]{1,200})\)=[ \t]*+")
-ROLE = re.compile(r"\{([a-zA-Z][\w:+.-]{0,60})\}(`{1,3})(?!`)([^`]{1,2000})\2(?!`)")
+ROLE = re.compile(r"\{(?:std:)?([a-zA-Z][\w:+.-]{0,60})\}(`{1,3})(?!`)([^`]{1,2000})\2(?!`)")
 FIGURE_KEY = re.compile(r"@(?i:fig|tbl|tab)[-:]\w[\w.:/-]*(?<![.:/-])")
 FIGURE_REFERENCE = re.compile(rf"(?<![@\\/])(?<![^\W_])-?{FIGURE_KEY.pattern}")  # but no part of an address or a word
 BOOKDOWN = re.compile(r"\\@ref\((?:fig|tab):[^()\n]{1,200}\)")
 FORMULA = re.compile(FORMULA_SYNTAX)
-EMPTY_LINK = re.compile(r"\[\]\(#[^()\s]{1,200}\)")
+EMPTY_LINK = re.compile(r"\[\]\((?:#[^()\s]{1,200}|[\w:-]{1,200})\)")
 
 COLON_ROLE = re.compile(
     r":(label|eqlabel|width|height|numref|ref|eqref|cite|citet|citep|bibliography):`([^`\n]{1,500})`"
@@ -149,8 +149,8 @@ def _directive_html(
     if name in ("figure", "image") and argument:
         caption, _, rest = text.strip().partition("\n\n") if name == "figure" else ("", "", "")
         return figure([picture(argument, alt or None)], inline(caption), names=[label]) + blocks(rest)
-    if name in ("figure", "image"):
-        return blocks(text)
+    if name in ("figure", "image"):  # with its pictures, and at last their caption, in its text
+        return f'<figure id="{escape(label)}" data-caption="last">{blocks(text)}</figure>'
     if name == "figure-md":
         images, _, caption = text.strip().partition("\n\n")
         return figure([inline(images)], inline(caption), names=[label or argument])
@@ -304,8 +304,8 @@ def _bookdown(match: re.Match[str]) -> str:
 
 
 def _empty_link(match: re.Match[str]) -> str:
-    """Read ``[](#label)`` of MyST, which shows the number or the heading of the labelled element."""
-    label = match[0].removeprefix("[](#").removesuffix(")")
+    """Read ``[](#label)`` or ``[](label)`` of MyST, which shows the number or the heading of the labelled element."""
+    label = match[0].removeprefix("[](").removeprefix("#").removesuffix(")")
     return reference(label, "", label, match[0])
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from iconotext.errors import DocumentError, HostileDocumentError
 from iconotext.read.archive import Archive, Element, open_archive, resolve
 from iconotext.read.blocks import Block, BlockWriter, Flow, FlowImage, drop_repeated_title, join_row
-from iconotext.read.captions import CAPTION_LABEL, name_cited_captions, separate_caption
+from iconotext.read.captions import CAPTION_LABEL, separate_caption
 from iconotext.read.office import (
     TABLE_LABEL,
     WRAPPERS,
@@ -318,7 +318,6 @@ def read_docx(path: Path, settings: ReadSettings) -> list[Flow]:
         walk = _Walk(archive, relations, styles)
         walk.container(body, "paragraph")
         title = title_of(archive)
-    name_cited_captions(walk.writer.blocks)
     return [Flow(drop_repeated_title(walk.writer.blocks), title, language)]
 
 

@@ -89,8 +89,8 @@ def parse_html(text: str) -> Element:
 
 
 def same_page(href: str) -> str | None:
-    """Return the identifier of a link's target in the same page: ``#fig-3`` gives ``fig-3``."""
-    return href[1:] if len(href) > 1 and href.startswith("#") else None
+    """Return the identifier of a link's target in the same page: ``#fig-3`` and ``#chapter#fig-3`` give ``fig-3``."""
+    return href.rpartition("#")[2] or None if href.startswith("#") else None
 
 
 def html_blocks(root: Element, *, to_target: ToTarget = same_page, anchor_prefix: str = "") -> list[Block]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from iconotext.errors import DocumentError
 from iconotext.read.archive import Archive, Element, open_archive
 from iconotext.read.blocks import Block, BlockWriter, Flow, FlowImage, drop_repeated_title, join_row
-from iconotext.read.captions import name_cited_captions, separate_caption
+from iconotext.read.captions import separate_caption
 from iconotext.read.office import (
     CAPTION_STYLE,
     METAFILE,
@@ -52,9 +52,7 @@ def read_odt(path: Path, settings: ReadSettings) -> list[Flow]:
         walk = _Walk(archive, _styles(root))
         walk.container(body, "paragraph")
         title = title_of(archive, "meta.xml", "meta")
-    blocks = [*walk.writer.blocks, *walk.notes]
-    name_cited_captions(blocks)
-    return [Flow(drop_repeated_title(blocks), title)]
+    return [Flow(drop_repeated_title([*walk.writer.blocks, *walk.notes]), title)]
 
 
 def _styles(root: Element) -> dict[str, tuple[str, bool]]:

@@ -325,13 +325,13 @@ def register_names(text: str) -> None:
 
 def _role(name: str, rawtext: str, text: str, *_: Any) -> tuple[list[Any], list[Any]]:
     """Return the text of a role; a role that names a label becomes a reference, still without text."""
-    text = nodes.unescape(text)
+    name, text = name.lower().removeprefix("std:"), nodes.unescape(text)
     titled = TITLED.fullmatch(text)
     title, label = (titled[1], titled[2]) if titled else ("", text)
-    if name.lower() in REFERENCES:
-        link_text = numref_text(title) if name.lower() == "numref" else title
+    if name in REFERENCES:
+        link_text = numref_text(title) if name == "numref" else title
         return [nodes.reference(rawtext, title or label, label=label, shown=link_text)], []
-    if name.lower().rpartition(":")[2] in ("doc", "download", "term", "guilabel", "menuselection", "abbr", "eq"):
+    if name.rpartition(":")[2] in ("doc", "download", "term", "guilabel", "menuselection", "abbr", "eq"):
         return [nodes.inline(rawtext, title or label)], []
     link_text = title or (label.rpartition(".")[2] if label.startswith("~") else label.lstrip("!~"))
     return [nodes.literal(rawtext, link_text)], []

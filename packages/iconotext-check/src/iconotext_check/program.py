@@ -34,6 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the program."""
     parser = _parser()
     options = vars(parser.parse_args(arguments))
+    if "chunks" in options:
+        parser.error("--chunks has to link the documents: pip install iconotext, and iconotext check --chunks")
     try:
         settings = CheckSettings.model_validate(_settings_of(CheckSettings, options))
         reading = ReadSettings.model_validate(_settings_of(ReadSettings, options))
@@ -90,6 +92,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--write-baseline", action="store_true", default=False, help="Write all findings into the baseline."
     )
+    parser.add_argument("--chunks", metavar="FILE", action="append", help="Only in iconotext check: install iconotext.")
     parser.add_argument("--force", action="store_true", default=False, help="Replace a file that no check wrote.")
     return parser
 

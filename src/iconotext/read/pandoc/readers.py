@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
+from itertools import count, takewhile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -160,9 +161,8 @@ ENDINGS = (".png", ".jpg", ".jpeg", ".svg", ".webp", ".gif", ".tif", ".tiff", ".
 
 # A place in a message of pandoc.
 PLACE = re.compile(r" \(?(?:at )?line (?P<line>\d+) column (?P<column>\d+)\)?")
-MAX_COMMANDS, MAX_ATTEMPTS = 10, 16
-"""Maximum number of pandoc's tries with a LaTeX document before whole sections are removed, and in all; before each
-further try, what was refused is removed."""
+MAX_COMMANDS = 10
+"""Maximum number of pandoc's tries with a LaTeX document, without what was refused, before sections are removed."""
 MAX_LISTED = 20  # maximum number of repairs that are listed; only the number of the others is given
 
 
@@ -222,7 +222,7 @@ def _latex_html(source: Source, folder: Path) -> tuple[str, list[str]]:
             return False
         return True
 
-    for attempt in range(MAX_ATTEMPTS):
+    for attempt in takewhile(lambda _: _work_of_pandoc() < end, count()):
         try:
             html, left_out = converted(text)
             return html, _first(changes) + [PLACE.sub(partial(_place, source), part) for part in left_out]
