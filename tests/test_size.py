@@ -28,7 +28,7 @@ LIMITS = {
     "modules of src": 315,
     "lines of the package of the papers": 10_000,
     "lines of the package of the check": 220,
-    "lines of tests": 57_550,
+    "lines of tests": 57_650,
     "modules that a document enters while it is linked": 15,
     "modules that a query enters while a library is searched": 9,
 }
