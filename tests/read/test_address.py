@@ -240,6 +240,8 @@ def test_inline_pictures(site):
 @pytest.mark.parametrize(
     ("address", "file"),
     [
+        ("/wiki/img/hero.png", "docs/img/hero.png"),  # the site is served from example.org/wiki/
+        ("/wiki/old/img/hero.png", None),  # only the first folder may be that of the site
         ("/hero.png", "docs/.vuepress/public/hero.png"),
         ("/hero.png", "website/static/hero.png"),
         ("@site/static/img/hero.png", "static/img/hero.png"),
@@ -255,6 +257,7 @@ def test_addresses_from_the_folder_of_a_site(tmp_path, picture, address, file):
     page = tmp_path / "site" / "docs" / "guide" / "page.md"
     page.parent.mkdir(parents=True)
     (tmp_path / "site" / ".git").mkdir()
+    picture("site/img/hero.png", seed=8)
     if file is None:
         with pytest.raises(ImageError):
             opened(address, page)

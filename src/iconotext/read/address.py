@@ -133,7 +133,9 @@ def open_address(address: str, document: Path, within: Path, settings: ReadSetti
             rest = path[aliased.end() :]
             file = _on_site(rest, document, settings, site) or _on_site(f"src/{rest}", document, settings, site)
         elif path[:1] in ("/", "\\"):
-            file = _on_site(path, document, settings, site)
+            # A site at example.org/wiki/ may write /wiki/a.png for its a.png.
+            below = path.lstrip("/\\").partition("/")[2]
+            file = _on_site(path, document, settings, site) or _on_site(below, document, settings, site)
         else:
             file = inside(document.parent / path, within, settings) or _beside_content(path, document, settings, site)
         if file is not None:
