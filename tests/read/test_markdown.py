@@ -61,6 +61,10 @@ def test_markdown_with_everything(document, picture):
         ("![[img/a.png|300]]", "img/a.png", None, None),
         ("![x](<img/a.png>)", "img/a.png", "x", None),
         ("![x](img/a.png){: .center #fig-a width=300}", "img/a.png", "x", None),
+        ("![](img/a.png){alt='Tram #3'}", "img/a.png", "Tram #3", None),  # pandoc and the Carpentries
+        ('![A caption.](img/a.png){ alt="A tram" width=50% }', "img/a.png", "A tram", "A caption."),
+        ('![x](img/a.png){: alt="A tram"}', "img/a.png", "x", None),  # kramdown
+        ('![A tram](img/a.png "fig:A caption.")', "img/a.png", "A tram", "A caption."),  # pandoc writes "fig:"
     ],
 )
 def test_picture_tags_of_site_generators(document, picture, source, address, alt, caption):
@@ -94,6 +98,7 @@ def test_refused_addresses_are_listed(document):
     [
         ('Open [it](https://x.org/){:target="_blank"} now.', "Open [it](https://x.org/) now."),
         ("Open [it](https://x.org/){ target=_blank } now.", "Open [it](https://x.org/) now."),
+        ("Open ![it](a.png){width='50%' height=20%} now.", "Open ![it](a.png) now."),
         ('A `block`{:class="a"} here.', "A `block` here."),
         ("# Heading {: .no_toc }", "# Heading "),
         ("# Heading {:#a}", "# Heading "),

@@ -248,7 +248,10 @@ class _Walk:
         if not sources or sources == self.seen_sources:
             return
         self.seen_sources = sources
-        alt, title = element.get("alt", element.get("aria-label")), SPACE.sub(" ", element.get("title") or "").strip()
+        alt, title = (
+            element.get("alt", element.get("aria-label")),
+            SPACE.sub(" ", element.get("title") or "").strip().removeprefix("fig:"),
+        )
         self.writer.image(
             FlowImage(
                 sources,

@@ -51,9 +51,10 @@ ANCHOR = re.compile(r"#([\w:.-]+)")
 HEADING_ATTRIBUTES = re.compile(
     r"^(#{1,6}[ \t][^\n{]*+(?:\{(?![:#.-])[^\n{]*+)*)\{(?::?[ \t]*+[#.][^{}\n]*+|-)\}[ \t]*+$", re.MULTILINE
 )
-ALT = re.compile(r"""\bfig-alt=(?:"([^"]*+)"|'([^']*+)')""")
+ALT = re.compile(r"""(?<![\w-])(?:fig-)?alt=(?:"([^"]*+)"|'([^']*+)')""")
 ATTRIBUTE_LIST = re.compile(
-    r"(?<=[)\]`*_])\{(?::|\s*+[.#])[^{}\n]*+\}|(?<=[)\]`])\{\s*+[\w-]{3,30}=(?:\"[^\"{}\n]*+\"|[\w-]++)\s*+\}"
+    r"(?<=[)\]`*_])\{(?::|\s*+[.#])[^{}\n]*+\}"
+    r"|(?<=[)\]`])\{\s*+(?:[\w-]{3,30}=(?:\"[^\"{}\n]*+\"|'[^'{}\n]*+'|[\w%-]++)\s*+)++\}"
     r"|^\{:[^{}\n]*+\}\s*$|^\+\+\+[ \t]++\{[^\n]*+$",  # the last separates cells of MyST
     re.MULTILINE,
 )
@@ -98,19 +99,20 @@ def _code(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _anchored(match: re.Match[str]) -> str:
-    """Read ``![](a.png){#fig-a}``: the identifier becomes that of a span around the picture.
+    """Read ``![](a.png){#fig-a alt="..."}``: the identifier becomes that of a span around the picture.
 
-    To Quarto and pandoc-crossref it is a figure, whose caption stands between the brackets.
+    To Quarto, pandoc and pandoc-crossref it is a figure, whose caption stands between the brackets.
     """
-    names = ANCHOR.findall(match[2])
-    if not names:
-        return match[0]
     attribute = ALT.search(match[2])
-    alt = (attribute[1] or attribute[2] or "") if attribute else ""
+    names = ANCHOR.findall(ALT.sub("", match[2]))
     in_kramdown = match[0].endswith("{:" + match[2] + "}")  # which has no figures
-    is_figure = re.match(r"fig[:-]", names[-1], re.IGNORECASE) and not in_kramdown
+    is_figure = not in_kramdown and (attribute or (names and re.match(r"fig[:-]", names[-1], re.IGNORECASE)))
+    if not names and not is_figure:
+        return match[0]
+    alt = (attribute[1] or attribute[2] or "") if attribute else ""
+    identifier = f' id="{escape(names[-1])}"' if names else ""
     figure = f' data-figure="{escape(alt)}"' if is_figure else ""
-    return f'<span id="{escape(names[-1])}"{figure}>{match[1]}</span>'
+    return f"<span{identifier}{figure}>{match[1]}</span>"
 
 
 def _wiki_alt(label: str | None) -> str:
