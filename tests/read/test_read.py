@@ -185,6 +185,8 @@ def test_any_markup_gives_consistent_positions(tmp_path, pieces, suffix):
     [
         ("en", ["As we see in Fig. 268. the fly has wings.", "It flies."]),
         ("en", ["Fig. 268. The fly.", "It has six legs."]),
+        ("ja", ["「CD を挿入...」を押します。", "待ちます。"]),
+        ("ja", ["「またね…」 と彼は言った。"]),
         ("en", ["Plate IV. The wings.", "They are long."]),
         ("en", ["The wings are long. Fig. 268.", "The legs are short."]),
         ("en", ["See Figs. 3 and 4.", "Eq. 3 and Tab. 4 say why.", "No. 5 is alive."]),

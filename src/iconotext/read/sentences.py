@@ -32,6 +32,8 @@ ABBREVIATED_ENGLISH = re.compile(rf"(?<![^\W_])(?:(?i:{ENGLISH_NUMBERED})|(?=[A-
 SAID = re.compile(
     r"[。！？][」』](?:と(?!ころ|ても|にかく|もかく|りあえず)|って)"
 )  # of a sentence after a quotation, "said"
+DOTS_QUOTED = re.compile(r"(?:\.{3}|…)[」』”\"]$")
+"""The end of a quotation such as the name of a menu, "Open...", which ends no sentence that goes on without a space."""
 LONGEST_LABEL = 40
 NUMBER = r"\(?[A-Z]?\.?\d[\d.,\-–]*[a-z]?\)?"
 STARTS_WITH_NUMBER = re.compile(NUMBER)
@@ -158,6 +160,7 @@ def _labels_joined(text: str, spans: list[tuple[int, int]], language: str) -> li
             (abbreviated.search(ending) and STARTS_WITH_NUMBER.match(following))
             or (following[:1].islower() and NUMBERED_END.search(ending))
             or SAID.match(text[max(0, start - 2) : start + 5])
+            or (joined and joined[-1][1] == start and DOTS_QUOTED.search(ending))
             or is_label(before if begins_with_label else following)
         )
         if before and continued:
