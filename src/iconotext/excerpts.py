@@ -80,7 +80,7 @@ class ChunkImage:
         problem: Why it was not linked.
         by: Why it is in this chunk: ``links``, its sentences are here; ``place``, it has no links and is placed here;
             ``unknown``, it has neither links nor a known place.
-        paragraph_confidence: Probability that it belongs to one of the linked paragraphs of this chunk; None without
+        paragraph_confidence: Probability that it belongs to any of the linked paragraphs of this chunk; None without
             links.
         also_in: Number of another chunk that has it too; None if there is none.
         sentences: The sentences of this chunk to which it is linked.
@@ -126,7 +126,7 @@ class Chunk:
         end: End of its text there.
         source_start: Beginning of its first sentence in the Markdown or HTML file; see ``Quote``.
         source_end: End of its last sentence there.
-        words: Number of words.
+        words: Number of words; in Chinese, Japanese and Korean, of characters.
         text: Its text, with a blank line between paragraphs.
         images: In reading order.
         tokens: Number of tokens, if these were limited.

@@ -58,7 +58,12 @@ INSTRUCTIONS = (
 )
 
 DocumentPath = Annotated[str, Field(description=f"A document ({EXAMPLES}, ...), relative to the folder.")]
-Words = Annotated[int, Field(ge=1, le=5000, description="Most words of the sentences of a picture.")]
+Words = Annotated[
+    int,
+    Field(
+        ge=1, le=5000, description="Most words of the sentences of a picture; characters in Chinese, Japanese, Korean."
+    ),
+]
 Number = Annotated[int | None, Field(ge=0, description="Number of one picture, from 0; all without it.")]
 LibraryPath = Annotated[str, Field(description="Folder of the library, relative to the folder that is served.")]
 Text = Annotated[str, Field(min_length=1, max_length=2000, description="What the picture should fit, in a sentence.")]

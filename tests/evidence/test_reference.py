@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from iconotext.evidence.labels import cited_labels, is_caption, own_labels, unlabelled
-from iconotext.evidence.reference import DIRECTED, EXPLICIT, VAGUE, reference_evidence
+from iconotext.evidence.reference import DIRECTED, ELSEWHERE, EXPLICIT, VAGUE, reference_evidence
 from iconotext.types import Document, Image, Sentence
 from tests.support.linking import document
 
 
 def cells(found: Any) -> Any:
-    return {(int(i), int(j)): round(float(found[i, j]), 3) for i, j in zip(*found.nonzero(), strict=True)}
+    return {(int(i), int(j)): round(float(found[i, j]), 3) for i, j in zip(*(found > 0).nonzero(), strict=True)}
 
 
 def test_links_of_the_markup() -> None:
@@ -30,6 +30,20 @@ def test_labels_meet_captions_and_alts() -> None:
     texts = ["Figures 1 and 2.", "Table 1.", "Figure 3 is double.", "Only Fig. 3b.", "Photo 1."]
     found = reference_evidence(document(texts, images, blocks=[None] * 5))
     assert set(cells(found)) == {(0, 0), (0, 1), (1, 2), (2, 3), (2, 4), (3, 4)}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Figure 2 shows the stairs.", [ELSEWHERE, EXPLICIT]),
+        ("Na obrázku 2 je schodiště.", [ELSEWHERE, EXPLICIT]),
+        ("Figure 3 is in another file.", [0, 0]),
+        ("Like Figure 2, the picture below is old.", [0, EXPLICIT]),
+    ],
+)
+def test_a_sentence_that_cites_another_image_is_evidence_against_this_one(text: str, expected: Any) -> None:
+    images = [Image("a.jpg", position=1), Image("b.jpg", caption="Figure 2: The stairs.", position=2)]
+    assert reference_evidence(document([text, "x"], images))[0].tolist() == expected
 
 
 def test_a_repeated_number_means_the_nearest_and_nothing_without_layout() -> None:
@@ -82,6 +96,13 @@ def test_a_caption_does_not_cite_itself() -> None:
         ("Это видно на фото выше.", {(2, 0): DIRECTED}),
         ("На следующем рисунке видно больше.", {(2, 1): DIRECTED}),
         ("Widać to na poniższym rysunku.", {(2, 1): DIRECTED}),
+        ("Podívejte se na obrázek níže.", {(2, 1): DIRECTED}),
+        ("Na předchozím obrázku je věž.", {(2, 0): DIRECTED}),
+        ("Na tomto snímku je věž.", {(2, 0): VAGUE}),
+        ("Φαίνεται στην παρακάτω εικόνα.", {(2, 1): DIRECTED}),
+        ("Η εικόνα παραπάνω το δείχνει.", {(2, 0): DIRECTED}),
+        ("नीचे दिए गए चित्र में मीनार है।", {(2, 1): DIRECTED}),
+        ("ऊपर के चित्र में मीनार है।", {(2, 0): DIRECTED}),
         ("Aşağıdaki resimde görülüyor.", {(2, 1): DIRECTED}),
         ("في الصورة أعلاه يظهر ذلك.", {(2, 0): DIRECTED}),
         ("الصورة التالية تبين ذلك.", {(2, 1): DIRECTED}),
@@ -157,6 +178,28 @@ def test_empty_documents() -> None:
         ("चित्र 3 में", ["figure 3"]),
         ("στο Σχήμα 3", ["figure 3"]),
         ("ดังรูปที่ 3 และตารางที่ ๒", ["figure 3", "table 2"]),
+        ("如图三所示，塔很高。", ["figure 3"]),
+        ("由圖十二、图二十一和表四可知", ["figure 12", "figure 21", "table 4"]),
+        ("图三至五显示", ["figure 3", "figure 4", "figure 5"]),
+        ("図三を参照", ["figure 3"]),
+        ("地图三张，图一样，图三个，表一下，代表三人，图十分清楚，図一つ", []),
+        ("nelle Figure 3 e 4", ["figure 3", "figure 4"]),
+        ("le figure 3, 4 e 5", ["figure 3", "figure 4", "figure 5"]),
+        ("le figure 3–5; for example Figure 2-3", ["figure 3", "figure 4", "figure 5", "figure 2.3"]),
+        ("figura 3 e figura 4", ["figure 3", "figure 4"]),
+        ("voir fig. 3 et 4", ["figure 3", "figure 4"]),
+        ("las figuras 3 o 4", ["figure 3", "figure 4"]),
+        ("figurile 3 și 4", ["figure 3", "figure 4"]),
+        ("as fotografias 3 e 4", ["photo 3", "photo 4"]),
+        ("na obr. 2 a 5 a obrázcích 7 a 8", ["figure 2", "figure 5", "figure 7", "figure 8"]),
+        ("na rycinie 3 i w tabeli 2", ["figure 3", "table 2"]),
+        ("na rysunkach 3 i 4", ["figure 3", "figure 4"]),
+        ("Şekil 3 ve 4'te, çizelge 2", ["figure 3", "figure 4", "table 2"]),
+        ("चित्र ३ और ४, तालिका 2", ["figure 3", "figure 4", "table 2"]),
+        ("βλ. εικ. 3 και 4, πίνακα 2", ["figure 3", "figure 4", "table 2"]),
+        ("az 1. és 2. ábrán", ["figure 1", "figure 2"]),
+        ("i figur 3 og 4", ["figure 3", "figure 4"]),
+        ("그림 3과 4", ["figure 3", "figure 4"]),
         ("na zdjęciu 4", ["photo 4"]),
         ("Photo 2 and Plate IV", ["photo 2", "plate iv"]),
         ("Table 3 lists", ["table 3"]),
@@ -192,6 +235,8 @@ def test_what_a_sentence_cites(text: Any, cited: Any) -> None:
         ("Table 1. Prices", [("table", "1", "")], "Prices"),
         ("图3：城堡", [("figure", "3", "")], "城堡"),
         ("図３．城", [("figure", "3", "")], "城"),
+        ("圖十二：城堡", [("figure", "12", "")], "城堡"),
+        ("3. ábra: A vár", [("figure", "3", "")], "A vár"),
         ("شكل (٤): القلعة", [("figure", "4", "")], "القلعة"),
         ("Figures 2 and 3. Roofs", [("figure", "2", ""), ("figure", "3", "")], "Roofs"),
         ("Figure 3", [("figure", "3", "")], ""),

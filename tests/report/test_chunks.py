@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from dataclasses import asdict
+import math
+from collections import Counter, defaultdict
+from dataclasses import asdict, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -59,8 +60,8 @@ def test_every_sentence_is_in_one_chunk_unless_it_is_longer_than_one():
 
 @given(linked_documents(), st.integers(1, 40))
 def test_a_picture_is_where_the_confidence_of_its_paragraphs_is(linked, words):
-    """The oracle adds up the confidences of each chunk's paragraphs; a sentence is where it begins, and one that is cut
-    counts in each chunk by its sentences."""
+    """The oracle takes the confidences of each chunk's paragraphs as independent; a sentence is where it begins, and
+    a paragraph that is cut counts in each chunk by its sentences."""
     found = chunks(linked, words)
     _, spans = document_text(linked.document)
 
@@ -68,14 +69,16 @@ def test_a_picture_is_where_the_confidence_of_its_paragraphs_is(linked, words):
         return chunk.start <= spans[sentence][0] < chunk.end
 
     for n in range(len(linked.document.images)):
-        shares: Counter[int] = Counter()
+        parts: dict[int, Counter[int]] = defaultdict(Counter)
         own = [each for each in linked.links if each.image == n]
         blocks = [linked.document.sentences[each.sentence].block for each in own]
         for each, block in zip(own, blocks, strict=True):
             (at,) = [chunk.chunk for chunk in found if begins(chunk, each.sentence)]
             beside = [other for other, b in zip(own, blocks, strict=True) if b == block is not None] or [each]
             total = sum(other.confidence for other in beside)
-            shares[at] += each.paragraph_confidence * (each.confidence / total if total else 1 / len(beside))
+            paragraph = -1 - each.sentence if block is None else block
+            parts[at][paragraph] += each.paragraph_confidence * (each.confidence / total if total else 1 / len(beside))
+        shares = {at: 1 - math.prod(1 - part for part in each.values()) for at, each in parts.items()}
         here = {chunk.chunk: each for chunk in found for each in chunk.images if each.image == n}
         if not shares:
             assert {each.by for each in here.values()} <= {"place", "unknown"}
@@ -84,7 +87,7 @@ def test_a_picture_is_where_the_confidence_of_its_paragraphs_is(linked, words):
         assert max(shares[at] for at in here) == pytest.approx(best)
         for at, each in here.items():
             assert each.by == "links"
-            assert each.paragraph_confidence == pytest.approx(min(shares[at], 1))
+            assert each.paragraph_confidence == pytest.approx(shares[at])
         others = [share for at, share in shares.items() if at not in here]
         if len(here) == 2:
             assert min(shares[at] for at in here) >= best / 2 - 1e-9
@@ -117,6 +120,12 @@ def article() -> LinkedDocument:
     ]
     links = [link(2, 0, 0.9), link(4, 1, 0.5), link(7, 1, 0.3), link(6, 0, 0.2)]
     return make_linked(texts, images, links, title="Trams")
+
+
+def test_two_paragraphs_of_a_chunk_are_not_sure_together():
+    links = [link(2, 0, 0.7), link(4, 0, 0.6)]
+    (chunk,) = chunks(replace(article(), links=tuple(links)))
+    assert chunk.images[0].paragraph_confidence == pytest.approx(1 - 0.3 * 0.4)  # and not 1.3
 
 
 def test_borders_and_pictures_by_hand():

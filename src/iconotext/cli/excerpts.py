@@ -40,7 +40,12 @@ def context(
     reading: Reading,
     linking: Linking,
     words: Annotated[
-        int, typer.Option(min=1, help="Most words for each picture. Its sentences together have no more.")
+        int,
+        typer.Option(
+            min=1,
+            help="Most words for each picture; characters in Chinese, Japanese, Korean. "
+            "Its sentences together have no more.",
+        ),
     ] = CONTEXT_WORDS,
     output: Output = None,
     json: Json = False,

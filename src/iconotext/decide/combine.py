@@ -56,7 +56,7 @@ from iconotext.evidence.habit import (
 )
 from iconotext.evidence.kinds import EVIDENCE, EVIDENCE_KINDS, chosen_evidence
 from iconotext.evidence.layout import Places, layout_features, places
-from iconotext.evidence.reference import DIRECTED, EXPLICIT, VAGUE
+from iconotext.evidence.reference import DIRECTED, ELSEWHERE, EXPLICIT, VAGUE
 from iconotext.types import Document, Evidence
 
 if TYPE_CHECKING:
@@ -82,7 +82,9 @@ EXPLICIT_PRECISION = 0.97
 # Explicit: log-odds of its precision minus those of the share of cells that are links, 1 in 150 sentences.
 # Pointing words ('the photo above') mean the nearest image, which layout alone gets right in some 3 of 10 cases;
 # their precision is an estimate: 0.8 with a direction, 0.5 without.
-REFERENCE_WEIGHTS: Mapping[float, float] = {EXPLICIT: 8.5, DIRECTED: 2.2, VAGUE: 0.85}
+# Elsewhere: an estimate, too; on cited figures of three languages, weights of -1.5 to -2.5 fit best, although sentences
+# that cite two figures together count against it.
+REFERENCE_WEIGHTS: Mapping[float, float] = {EXPLICIT: 8.5, DIRECTED: 2.2, VAGUE: 0.85, ELSEWHERE: -1.5}
 """Log-odds that each strength of reference adds."""
 
 OVERRATED = 0.2
@@ -308,8 +310,8 @@ def _weighed(cells: Cells, evidence: Sequence[DocumentEvidence], kind: Evidence,
 
 def _reference_weight(reference: FloatMatrix) -> FloatMatrix:
     weight = np.zeros(reference.shape, dtype=np.float32)
-    for strength in sorted(REFERENCE_WEIGHTS):
-        weight[reference >= np.float32(strength)] = REFERENCE_WEIGHTS[strength]
+    for strength, added in REFERENCE_WEIGHTS.items():
+        weight[reference == np.float32(strength)] = added
     return weight
 
 

@@ -28,33 +28,43 @@ class Label(NamedTuple):
 _THE_AR = "[وف]?(?:[بك]?ال|لل)"  # the article, with what is written together with it: "and", "in", "for"
 # The words of each family. A number must follow, so that a short form does not hide a longer one.
 _FAMILIES: dict[str, str] = {
-    "figure": r"figures?|figs?\.?|abbildung(?:en)?|abb\.?|figuras|figura|figur(?:en?)?|figuur|afbeelding(?:en)?"
-    r"|afb\.?|рисун(?:ок|ка|ке|ком|ки|ках|ков)|рис\.?|rysun(?:ek|ku|ki|kach)|rys\.?|obr(?:ázek|ázku|\.)|ábra|kuva|şekil|şek\."
-    rf"|hình(?: vẽ)?|(?:{_THE_AR})?(?:ش[كک]ل(?:ان|ين)?|أشكال)|σχήμα(?:τα)?|εικόν(?:α|ες)|चित्र|[בהלו]?איור(?:ים)?",
-    "photo": r"photographs?|photos?|fotos?|fotografías?|фото(?:графи[яиеюй])?"
-    r"|zdjęci[eau]|fotoğraf|fotografi[ae]|ảnh",
-    "plate": r"plates?|tafeln?|planches?|pl\.|láminas?|tavol[ae]",
-    "table": r"tables?|tab\.|tabellen?|tableaux?|tablas?|tabell[ae]|tabelas?|табл(?:ица|ице|ицы|\.)"
-    rf"|tabel(?:len)?|tablo|bảng|표|(?:{_THE_AR})?جدول",
-    "image": r"images?|pictures?|pics?\.?|bild(?:er|ern)?|imágenes|imagen|immagin[ei]|imagens?|imagem"
-    rf"|resim|görsel|изображени[еяи]|(?:{_THE_AR})?(?:صورة|تصویر)",
+    "figure": r"figures?|fig(?:s?\.?|g\.)|abbildung(?:en)?|abb\.?|figur(?:as?|ile|ele|en?|ern[ae]|ene)?"
+    r"|figuur|afbeelding(?:en)?|afb\.?|рисун(?:ок|к[аеиу]|ком|ках|ков)|рис\.?|мал(?:\.|юн(?:ок|ку|ки|ках))|фиг(?:\.|ур[аи])"
+    r"|сл(?:\.|ик[аеуи]|ици)|rysun(?:ek|ku|ki|kach|kiem)|rys\.?|ryc(?:\.|in(?:[aęy]|ie|ach))|sl(?:\.|ik[aeiu]|ici|ikama)"
+    r"|obr(?:\.|ázek|ázk[uyůe]m?|ázcích|ázok|ázkoch)|ábra|kuv(?:a[nt]?|assa|asta|issa|ista)|şekil|şek\.|gambar"
+    rf"|hình(?: vẽ)?|(?:{_THE_AR})?(?:ش[كک]ل(?:ان|ين|\u200c?های)?|أشكال)|σχήμα(?:τα|τος)?|σχ\.|εικόν(?:ας?|ες)|εικ\."
+    r"|चित्रों|चित्र|आकृति(?:यों)?|[בהלו]?איור(?:ים)?",
+    "photo": r"photographs?|photos?|fotos?|fotografías?|fotografias|фото(?:графи[яиеюй])?"
+    r"|zdjęci[eau]|fotoğraf|fotografi[aei]|ảnh",
+    "plate": r"plates?|tafeln?|planches?|pl\.|láminas?|tavol[ae]|tavv\.",
+    "table": r"tables?|tab\.|tabell(?:a|en?|er)?|tableaux?|tablas?|tabelas?|табл(?:\.|иц[аыеяію])|tabul(?:ka|ky|ce)"
+    r"|tabel(?:[ię]|ach|len)?|tablo|çizelge|bảng|표|πίνακ(?:ας?|ες)|taulu(?:kko|kossa)|तालिका|सारणी"
+    rf"|(?:{_THE_AR})?جدول",
+    "image": r"images?|pictures?|pics?\.?|bild(?:er|ern|erna)?|imágenes|imagen|immagin[ei]|imagens?|imagem"
+    rf"|resim|görsel|изображени[еяи]|(?:{_THE_AR})?(?:صورة|تصویر)|תמונ(?:ה|ות)",
     "map": r"maps?|karten?|cartes?|mapas?|carta|harita|bản đồ",
     "diagram": r"diagrams?|diagramm|diagrama|diyagram|sơ đồ|диаграмм[аеы]",
-    "chart": r"charts?|graphs?|grafi[kc]o?|gráficos?|wykres|grafik|biểu đồ|график",
+    "chart": r"charts?|graphs?|grafi[kc]o?|gráficos?|wykres(?:ie|y|ach)?|grafik|biểu đồ|график",
     "scheme": r"schemes?|schema|schéma|esquema|схем[аеы]",
     "exhibit": r"exhibits?",
-    "illustration": r"illustrations?|ill\.|illus\.|ilustraci[oó]n",
+    "illustration": r"illustrations?|ill\.|illus\.|ilustraci[oó]n|ilustracj[aię]|иллюстраци[яиюей]|илл?\.",
     "screenshot": r"screenshots?",
     "drawing": r"drawings?|zeichnung(?:en)?",
 }
 _PLURAL = re.compile(
     r"(?i)^(?:\w+s|figs\.|abb\.?|abbildungen|afb\.?|afbeeldingen|figuren|tafeln|tabellen|bilder[n]?|karten|tableaux"
     r"|zeichnungen|рис\.?|рисун(?:ки|ках|ков)|rys\.?|rysun(?:ki|kach)|imágenes|immagini|tavole|табл\.?|[图図圖表]"
+    r"|obr\.|obráz(?:ky|cích|koch)|ryc\.|мал\.|сл\.|sl\.|εικ\.|σχ\.|figg\.|tavv\."
     r"|.*شكل(?:ان|ين)|.*أشكال)$"
 )
 _NUMBER = r"(?:[A-Z]\.?)?\d+(?:[.\-‐‑–．－]\d+)*|[IVX]{1,6}(?![\w])"
-# Not the "and" of "Figuras 3 e 4" nor the "to" of "Figuras 3 a 5".
-_PART = r"(?:(?:\s(?![ae]\s+\d))?\(?[a-h](?:\s?[-–,&]\s?[a-h])*\)?(?!\w))"
+# Chinese numerals from 1 to 99 after 图 or 表, unless what stands around them makes other words: 地图三张, 图一样.
+_HAN_DIGITS = "〇一二三四五六七八九"
+_HAN_BEFORE = "如见見在从從由据據和与與及于於看参參照示即以将將把至到或像附插"
+_HAN_AFTER = "所示显顯中的是为為和与與及至到里裡上可给給表描展说說列反能就则則也即をにのはがでとへもかよやa-h"
+_HAN = rf"(?:[{_HAN_DIGITS}]?十[{_HAN_DIGITS}]?|[{_HAN_DIGITS}])(?![^\W{_HAN_AFTER}])"
+# Not the "and" of "Figuras 3 e 4", "figura 3 e figura 4" nor the "to" of "Figuras 3 a 5".
+_PART = r"(?:(?:\s(?!a\s+(?:(?:las?\s+)?\d|obr)|e\s+\w))?\(?[a-h](?:\s?[-–,&]\s?[a-h])*\)?(?!\w))"
 _EAST = dict.fromkeys(("图", "図", "圖", "그림", "รูปที่", "ภาพที่"), "figure")
 _EAST |= {"写真": "photo", "照片": "photo", "表": "table", "ตารางที่": "table"}
 _WORD = "|".join(f"(?P<{family}>{words})" for family, words in _FAMILIES.items())
@@ -63,16 +73,32 @@ _START = re.compile(
     r"(?:(?<!\w)(?=\w)|(?=[图図圖그写照表รภต]))"  # only at the beginning of a word
     rf"(?P<more>\b(?:supplementary|supplemental|suppl?\.|extended data|appendix|ergänzende)\s++)?"
     rf"(?:(?:(?<!\w)(?:{_WORD}))[\s\u00a0~]*+(?:no\.|nr\.|№|#|رقم)?\s*+(?:(?<=[\u0600-\u06ff]\s)\()?"
-    rf"|(?P<east>{'|'.join(_EAST)})\s*+)(?={_NUMBER})",
+    rf"|(?P<east>{'|'.join(_EAST)})\s*+)(?={_NUMBER})"
+    rf"|(?:(?<![一-鿿])|(?<=[{_HAN_BEFORE}]))(?P<han>图|図|圖|表|照片|写真)\s*+(?={_HAN})",
     re.IGNORECASE,
 )
-_NUMERAL = re.compile(r"\d|[IVX](?!\w)", re.IGNORECASE)  # fast first test: every label has a numeral
-_NUMBERED = re.compile(rf"(?P<number>{_NUMBER})(?P<part>{_PART})?")
+# A fast first test: every label has a numeral.
+_NUMERAL = re.compile(rf"[\d{_HAN_DIGITS}十]|[IVX](?!\w)", re.IGNORECASE)
+# "3. ábra", "a 3. és 4. ábrán"; in Latvian, Basque and Turkish likewise.
+_NUMBER_FIRST = re.compile(
+    r"(?<!\w)(\d+\.(?:\s*(?:,|és|un|eta|ve)\s*\d+\.)*+)\s*(?:ábr|attēl|att\.|irudi|şekil|şekl)\w*", re.IGNORECASE
+)
+_NUMBERED = re.compile(rf"(?P<number>{_NUMBER}|{_HAN})(?P<part>{_PART})?")
+_OTHER_AND = (  # not English
+    r"und|et|ed?|y|en|o|ou|oder|i|și|şi|és|un|eta|og|och|eller|ja|tai|ve|veya|dan|và|hoặc|lub|nebo|alebo|и|или|і|й|та|або|και|ή|और|तथा|या"
+)
 _JOIN = re.compile(
     r"\s*(?P<range>-|‐|–|—|to\b|through\b|bis\b|à\b|a\b|～|~|إلى\b|до\b|(?:至|到|から)[图図圖]?)\s*"
-    r"|\s*(?:[,;、]\s*(?:and|&|und|et|y|e|и|or|oder|en)?|and\b|&|und\b|et\b|y\b|e\b|en\b|и\b|or\b|oder\b|[和と،و]|及び?)\s*",
+    rf"|\s*(?:[,;、]\s*(?:and|&|or|{_OTHER_AND})?|(?:and|&|or|{_OTHER_AND})(?!\w)|[和と،و과와]|及び?|및|และ|ו-?)\s*",
     re.IGNORECASE,
 )
+# "Figur 3 og 4": a list after a noun in the singular, but not "Figure 3 and 4 people".
+_LISTED = re.compile(
+    rf"(?:{_NUMBER})(?:\s*,\s*(?:{_NUMBER}))*+(?:\s+(?:{_OTHER_AND}|และ|및)\s+|\s+(?:ו-?|و)\s*|[과와]\s*)(?={_NUMBER})",
+    re.IGNORECASE,
+)
+# "le Figure 3-5": the word is English in the singular, and Italian in the plural.
+_ARTICLE_IT = re.compile(r"(?<!\w)(?:(?:[dn]e|d?a|su)l)?le\s$", re.IGNORECASE)
 # 'Figure 3 of [12]', 'Fig. 3 in Smith et al.', 'Figure 3 in Chapter 2': a figure of another document.
 _ELSEWHERE_AFTER = re.compile(
     r"[\s,]*\(?(?:of|in|from|by|aus|von|de|dans|en|di|da|из|в)\s+(?:the\s+|their\s+|his\s+|her\s+|its\s+|our\s+)?"
@@ -115,11 +141,15 @@ def is_caption(text: str) -> bool:
 
 def _leading(text: str) -> tuple[list[Label], str | None]:
     """Return the labels at the beginning of a text, and what comes after them; None if there are none."""
-    start = _START.match(text.lstrip(_BEFORE_LABEL))
+    start = _START.match(_number_last(text.lstrip(_BEFORE_LABEL)))
     if start is None:
         return [], None
     labels, end = _numbers(start.string, start)
     return labels, start.string[end:]
+
+
+def _number_last(text: str) -> str:
+    return _NUMBER_FIRST.sub(lambda match: f"ábra {match[1].replace('.', '')}", text)
 
 
 def cited_labels(text: str, *, doubtful: bool = False) -> tuple[Label, ...]:
@@ -134,6 +164,7 @@ def cited_labels(text: str, *, doubtful: bool = False) -> tuple[Label, ...]:
 
 def _cited(text: str, doubtful: bool) -> Iterator[Label]:
     at = 0
+    text = _number_last(text)
     while (start := _START.search(text, at)) is not None:
         labels, end = _numbers(text, start)
         at = max(end, start.end())
@@ -145,24 +176,28 @@ def _cited(text: str, doubtful: bool) -> Iterator[Label]:
 
 def _numbers(text: str, start: re.Match[str]) -> tuple[list[Label], int]:
     word = start.group().strip()
-    east = start.group("east")
+    east = start.group("east") or start.group("han")
     family = _EAST[east] if east else next(family for family in _FAMILIES if start.group(family))
     if start.group("more"):
         family = f"supplementary {family}"
         word = word.split()[-1]
     plural = _PLURAL.match(re.sub(r"(?:no\.|nr\.|№|#)$", "", word, flags=re.IGNORECASE).rstrip()) is not None
+    plural = plural or _ARTICLE_IT.search(text, max(0, start.start() - 6), start.start()) is not None
+    listed = plural or _LISTED.match(text, start.end()) is not None
     item = _NUMBERED.match(text, start.end())
     if item is None:  # the look-ahead ignores case, and a Roman numeral in lower case is no number
         return [], start.end()
     labels = _spell(family, item, plural=plural)
     end = item.end()
-    while plural and (join := _JOIN.match(text, end)) is not None:
+    while listed and (join := _JOIN.match(text, end)) is not None:
         item = _NUMBERED.match(text, join.end())
         if item is None:
             break
         following = _spell(family, item, plural=plural)
-        if join.group("range") and labels[-1].number.isdigit() and item.group("number").isdigit():
-            first, last = int(labels[-1].number), int(item.group("number"))
+        # In "Figuras 3 a 5" it means "to", in "obr. 3 a 5" it means "and".
+        is_range = join.group("range") and (join.group("range").lower() != "a" or word.endswith("s"))
+        if is_range and labels[-1].number.isdigit() and following[0].number.isdigit():
+            first, last = int(labels[-1].number), int(following[0].number)
             if not first < last <= first + _LONGEST_RANGE:
                 break
             labels.extend(Label(family, str(n)) for n in range(first + 1, last))
@@ -175,6 +210,9 @@ def _spell(family: str, item: re.Match[str], *, plural: bool) -> list[Label]:
     """Spell out a number: 'Figures 2-4' are three labels, 'Figure 2-4' is the fourth figure of chapter two."""
     written = unicodedata.normalize("NFKC", item.group("number").lower())
     number = "".join(str(unicodedata.decimal(c, c)) for c in re.sub(r"[\-‐‑–]", ".", written))
+    if re.fullmatch(_HAN, number):
+        tens, ten, ones = number.rpartition("十")
+        number = str((10 * (_HAN_DIGITS.find(tens) or 1) if ten else 0) + _HAN_DIGITS.find(ones))
     parts = re.findall(r"[a-h]", item.group("part") or "")
     numbers = re.split(r"[\-‐‑–]", item.group("number"))
     if plural and len(numbers) == 2 and all(part.isdigit() for part in numbers):
@@ -216,6 +254,9 @@ _RU = (
     r"|иллюстраци[а-я]+|скриншот[а-я]*|график[а-я]*|диаграмм[а-я]+)"
 )
 _PL = r"(?:zdjęci\w+|rysun\w+|obraz\w*|fotografi\w+|ilustracj\w+|schema\w+|wykres\w*|diagram\w*|map\w+)"
+_CS = r"(?:obráz\w+|fotk\w+|fotografi\w+|snímek|snímk\w+|schém\w+|graf\w*|map\w+)"
+_EL = r"(?:εικόν\w+|φωτογραφί\w+|σχήμα\w*|σχέδι\w+|διάγραμμα|χάρτη\w*)"
+_HI = r"(?:चित्र|तस्वीर|फोटो|आकृति|मानचित्र)"
 _TR = r"(?:resim|resm|resiml|fotoğraf|görsel|şek[i]?l|görüntü|çizim|grafi[kğ]|diyagram|harita)\w*"
 _AR = rf"(?:{_THE_AR})?(?:صور[ةه]?|شكل|رسم|مخطط|خريطة|لقطة)"
 _JA = r"(?:写真|図|画像|絵|イラスト|グラフ|地図|スクリーンショット)"
@@ -277,6 +318,15 @@ _DEICTIC: tuple[tuple[Direction, str], ...] = (
     ("above", rf"\b(?:{_PL}\s+powyżej|(?:powyższ|poprzedni)\w+\s+{_PL})\b"),
     ("below", rf"\b(?:{_PL}\s+poniżej|(?:poniższ|następn|kolejn)\w+\s+{_PL})\b"),
     ("near", rf"\b(?:{_PL}\s+(?:obok|po\s+(?:lewej|prawej))|na\s+(?:tym|tej|tych)\s+{_PL})\b"),
+    ("above", rf"\b(?:{_CS}\s+(?:výše|nahoře)|(?:předchozí\w*|předešl\w+|výše\s+uveden\w+)\s+{_CS})\b"),
+    ("below", rf"\b(?:{_CS}\s+(?:níže|dole)|(?:následující\w*|níže\s+uveden\w+)\s+{_CS})\b"),
+    ("near", rf"\b(?:{_CS}\s+(?:vlevo|vpravo|vedle)|na\s+(?:tomto|této|těchto)\s+{_CS})\b"),
+    ("above", rf"\b(?:{_EL}\s+(?:πιο\s+πάνω|παραπάνω)|(?:παραπάνω|προηγούμεν\w+)\s+{_EL})\b"),
+    ("below", rf"\b(?:{_EL}\s+(?:πιο\s+κάτω|παρακάτω)|(?:παρακάτω|επόμεν\w+|ακόλουθ\w+)\s+{_EL})\b"),
+    ("near", rf"\b(?:{_EL}\s+(?:αριστερά|δεξιά)|αυτ(?:ήν?|ό)\s+τ(?:ην?|ο)\s+{_EL})\b"),
+    ("above", rf"(?<!\w)ऊपर\s+(?:\S+\s+){{0,2}}{_HI}"),
+    ("below", rf"(?<!\w)(?:नीचे|निम्नलिखित)\s+(?:\S+\s+){{0,2}}{_HI}"),
+    ("near", rf"(?<!\w)इस\s+{_HI}"),
     ("above", rf"\b(?:yukarıdaki|üstteki|önceki)\s+(?:\w+\s+)?{_TR}"),
     ("below", rf"\b(?:aşağıdaki|alttaki|sonraki)\s+(?:\w+\s+)?{_TR}"),
     ("near", rf"\b(?:soldaki|sağdaki|yandaki|bu)\s+{_TR}"),
@@ -302,7 +352,7 @@ _DEICTIC: tuple[tuple[Direction, str], ...] = (
 )
 # The nouns of each language; every pattern contains a noun, or a word of "shown below". In languages with spaces a noun
 # must begin a word, which makes the search three times as fast.
-_SPACED = (f"{_EN}|{_SHOWN}", _DE, _FR, _ES, _PT, _IT, _NL, _RU, _PL, _TR, _VI, _AR)
+_SPACED = (f"{_EN}|{_SHOWN}", _DE, _FR, _ES, _PT, _IT, _NL, _RU, _PL, _CS, _EL, _HI, _TR, _VI, _AR)
 _UNSPACED = (_JA, _ZH, _KO)
 _ANY = re.compile(rf"(?<!\w)(?:{'|'.join(_SPACED)})")
 _ANY_UNSPACED = re.compile("|".join(_UNSPACED))

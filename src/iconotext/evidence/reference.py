@@ -32,6 +32,9 @@ DIRECTED = 0.6
 VAGUE = 0.3
 """Strength of 'in this picture', with an image close by."""
 
+ELSEWHERE = -1.0
+"""Strength of a sentence that cites other images of the document, and not this one."""
+
 _FAR = 1
 """Number of text blocks that may stand between a deictic reference and its picture."""
 
@@ -43,7 +46,8 @@ def reference_evidence(document: Document) -> FloatMatrix:
         document: With S sentences and V images. Words like 'above' count only if it has a layout.
 
     Returns:
-        (S, V) float32 of ``EXPLICIT``, ``DIRECTED``, ``VAGUE`` and 0. A caption never points at its own image.
+        (S, V) float32 of ``EXPLICIT``, ``DIRECTED``, ``VAGUE``, 0 and ``ELSEWHERE``. A caption never points at its own
+        image.
     """
     evidence = np.zeros((len(document.sentences), len(document.images)), dtype=np.float32)
     if evidence.size == 0:
@@ -63,6 +67,7 @@ def reference_evidence(document: Document) -> FloatMatrix:
         explicit = [j for target in sentence.targets for j in by_anchor.get(target, ())]
         explicit += [j for label in cited for j in _images_labelled(document, labels, label, i, place)]
         if explicit:  # in a sentence that cites a figure, pointing words say no more
+            evidence[i] = 0 if pointing else ELSEWHERE
             evidence[i, explicit] = EXPLICIT
         elif any(map(_FIGURE_NAME.match, sentence.targets)):
             continue  # it speaks of a figure that is in another file

@@ -9,15 +9,18 @@ from itertools import islice, takewhile
 
 from iconotext.read.blocks import Block, FlowImage
 
+_NUMBER = r"\d+(?:[.\-–－]\d+)*"
+_EAST = rf"(?:図|图|圖|그림|写真|照片)\s*\(?(?:{_NUMBER}|[一二三四五六七八九十]{{1,3}})"
 CAPTION_LABEL = re.compile(
-    r"^(?:fig(?:ure|\.)?|abb(?:ildung|\.)|image|photo(?:graph)?|picture|plate|illustration|ill\.|bild|foto|figura|afbeelding"
-    r"|рис(?:унок|\.)|rys(?:unek|\.)|obr(?:ázek|\.)|şekil|resim|hình|imagem|imagen|immagine|figur|(?:ال)?شكل|(?:ال)?صورة"
-    r"|図|图|圖|그림|写真|照片)\s*\(?\d+(?:[.\-–－]\d+)*[a-z]?\)?\s*(?:[.:：．。|–—-]|$)",
+    r"^(?:(?:fig(?:ure|\.)?|abb(?:ildung|\.)|image|photo(?:graph)?|picture|plate|illustration|ill\.|bild|foto|figura|afbeelding"
+    r"|рис(?:унок|\.)|rys(?:unek|\.)|obr(?:áz[eo]k|\.)|şekil|resim|hình|imagem|imagen|immagine|figur|(?:ال)?شكل|(?:ال)?صورة"
+    r"|мал(?:юнок|\.)|фиг(?:ура|\.)|сл(?:ика|\.)|slika|ryc(?:ina|\.)|zdjęcie|fotografi[ae]|fotoğraf|görsel|kuva|gambar|εικ(?:όνα|\.)"
+    rf"|σχ(?:ήμα|\.)|चित्र|आकृति|איור)\s*\(?{_NUMBER}|{_EAST}|\d+\.\s*(?:ábra|attēls|irudia))[a-z]?\)?\s*(?:[.:：．。|–—-]|$)",
     re.IGNORECASE,
 )
 """The beginning of a paragraph that is a caption: ``Figure 3: ...``, ``Abb. 2 – ...``."""
 
-_NAMED_EAST = re.compile(r"(?:図|图|圖|그림|写真|照片)\s*\d+(?:[.\-－]\d+)*\s(?!.*[。．.！？!?:：]$)")
+_NAMED_EAST = re.compile(rf"{_EAST}\s(?!.*[。．.！？!?:：]$)")
 """The same in East Asia, where white space is enough, and a sentence is told from a caption by the mark at its end."""
 
 MAX_CAPTION_WORDS = 60

@@ -21,8 +21,9 @@ WINDOW = 10_000  # characters that are split into sentences at a time: some 80 s
 ENGLISH_NUMBERED = "figs? fgs? eqs? eqns? pp? vols? chs? chap sects? secs? suppl abb".replace(" ", "|")
 """Abbreviations before the number of a figure, a table, a page and so on."""
 NUMBERED = (
-    "nos nrn? vgl abbn afb abschn anh bd bl blz bld cap cz çiz gl hfst ilustr kap nº núm num obr pág págs pag pagg par "
-    "rys ryc sch schem şek sl slik str stn taf tabl tav tbl uppl εικ πιν σχ σελ гл илл? рис стр табл черт мал ص"
+    "nos nrn? vgl abbn afb abschn anh bd bl blz bld cap cz çiz figg gl hfst ilustr kap nº núm num obr pág págs "
+    "pag pagg par rys ryc sch schem şek sl slik str stn taf tabl tav tbl uppl εικ πιν σχ σελ гл илл? рис стр "
+    "табл черт мал фиг сл ص"
 ).replace(" ", "|")
 """The same in other languages."""
 WORDS_TOO = "tabs?|ills?|arts?|exs?|nos?|pls?"
@@ -30,17 +31,32 @@ WORDS_TOO = "tabs?|ills?|arts?|exs?|nos?|pls?"
 ABBREVIATED = re.compile(rf"(?<![^\W_])(?:{ENGLISH_NUMBERED}|{NUMBERED}|{WORDS_TOO}|[scčn])\.$", re.IGNORECASE)
 ABBREVIATED_ENGLISH = re.compile(rf"(?<![^\W_])(?:(?i:{ENGLISH_NUMBERED})|(?=[A-Z])(?i:{WORDS_TOO}))\.$")
 SAID = re.compile(
-    r"[。！？][」』](?:と(?!ころ|ても|にかく|もかく|りあえず)|って)"
-)  # of a sentence after a quotation, "said"
+    r"[。！？][」』”’](?:と(?!ころ|ても|にかく|もかく|りあえず)|って|を|的|[^，。！？：“「\s]{1,4}[说說道问問答喊叫][，。！？])"
+    r"|[.!?…][”’\"'](?:이?라고|하고)\s|[。！？]》"
+)
+"""After a quotation, "said" or a particle; after a title, anything."""
 DOTS_QUOTED = re.compile(r"(?:\.{3}|…)[」』”\"]$")
 """The end of a quotation such as the name of a menu, "Open...", which ends no sentence that goes on without a space."""
+CLOSING = re.compile(r"([」』】》）]+)\s*")
+"""What the splitter may leave at the beginning of the next sentence."""
+SMALL_AFTER = re.compile(
+    r"(?:(?<![^\W_])(?:[A-Za-z\u00aa-\u052f\u1e00-\u1fff]{1,3}|напр|napr|\d{1,4}|[IVXLC]+)\.|[.!?;…][»”“’\"'])$"
+)
+"""After this a small letter goes on with the sentence: an abbreviation ("vb."), an ordinal ("3."), a quotation."""
+SHORT_WORDS = ("en", "vi")
+"""The languages where a word of three letters is seldom an abbreviation."""
+TITLE = re.compile(
+    r"(?<![^\W_])(?:(?:M|Mme|Dl|Dna|Др|डॉ|प्रो|श्री|Jl|TS|TP|Βλ|Bkz|Zob)|(?i:d(?:er|ie|as|e[mns])|[ai]m|vom|zum|zur)\s\d{1,2})\.$"
+)
+"""Before a name, "see", and German ordinals: what follows goes on with the sentence, but in English."""
 LONGEST_LABEL = 40
 NUMBER = r"\(?[A-Z]?\.?\d[\d.,\-–]*[a-z]?\)?"
 STARTS_WITH_NUMBER = re.compile(NUMBER)
 NUMBERED_END = re.compile(rf"(?<![^\W_])(?:{ENGLISH_NUMBERED}|{NUMBERED}|tabs?|pls?|s)\.\s?{NUMBER}\.$", re.IGNORECASE)
 LABEL_ALONE = re.compile(
-    r"\W{0,3}(?:fig(?:ure|s)?|abb(?:ildung)?|tab(?:le|elle|leau)?|plate|pl|taf(?:el)?|afb(?:eelding)?|figura|ill(?:ustration)?|bild"
-    rf"|рис(?:унок)?|табл(?:ица)?|rys|obr|şek(?:il)?|resim|hình|εικ)\b\.?\s{{0,3}}(?:{NUMBER}|[IVXLC]{{1,7}})\W{{0,3}}",
+    r"\W{0,3}(?:(?:fig(?:ure|s)?|abb(?:ildung)?|tab(?:le|elle|leau)?|plate|pl|taf(?:el)?|afb(?:eelding)?|figura|ill(?:ustration)?|bild"
+    r"|рис(?:унок)?|табл(?:ица)?|мал(?:юнок)?|фиг|сл(?:ика)?|slika|rys(?:unek)?|ryc(?:ina)?|obr|şek(?:il)?|resim|hình|εικ(?:όνα)?|σχ(?:ήμα)?"
+    rf"|kuva|gambar|चित्र)(?!\w)\.?|[图図圖表]|그림|표)\s{{0,3}}(?:{NUMBER}|[IVXLC]{{1,7}}|[一二三四五六七八九十]{{1,3}})\W{{0,3}}",
     re.IGNORECASE,
 )
 """A text that is the label of a figure or table and nothing else."""
@@ -121,6 +137,7 @@ def split_sentences(text: str, language: str) -> Iterator[tuple[int, int]]:
 def _split(text: str, language: str) -> list[tuple[int, int]]:
     import sentencex
 
+    text = text.replace("\u037e", ";")  # the Greek question mark, which the splitter does not know
     try:
         segments = sentencex.segment(language, text)
     except ValueError as error:
@@ -153,14 +170,24 @@ def _labels_joined(text: str, spans: list[tuple[int, int]], language: str) -> li
     number_apart = len(spans) > 1 and abbreviated.search(text[slice(*spans[0])])
     begins_with_label = bool(spans) and is_label(text[spans[0][0] : spans[1 if number_apart else 0][1]])
     joined: list[tuple[int, int]] = []
-    for start, end in spans:
+    for begin, end in spans:
+        start = begin
+        if joined and (closing := CLOSING.match(text, start, end)):
+            joined[-1] = (joined[-1][0], closing.end(1))
+            start = closing.end()
+            if start == end:
+                continue
         before = text[slice(*joined[-1])] if joined else ""
         ending, following = before[-LONGEST_LABEL:], text[start:end]
         continued = (
             (abbreviated.search(ending) and STARTS_WITH_NUMBER.match(following))
             or (following[:1].islower() and NUMBERED_END.search(ending))
-            or SAID.match(text[max(0, start - 2) : start + 5])
+            or SAID.match(text, max(0, start - 2))
             or (joined and joined[-1][1] == start and DOTS_QUOTED.search(ending))
+            or following[0] in "，、；"
+            or (following[0] in "—–" and following.lstrip("—– ")[:1].islower())
+            or (language not in SHORT_WORDS and following[:1].islower() and SMALL_AFTER.search(ending))
+            or (language != "en" and TITLE.search(ending))
             or is_label(before if begins_with_label else following)
         )
         if before and continued:

@@ -43,7 +43,8 @@ def chunks(
     out.
 
     Args:
-        words: Maximum length of a chunk in words; ``CHUNK_WORDS`` by default.
+        words: Maximum length of a chunk in words; in Chinese, Japanese and Korean, in characters. ``CHUNK_WORDS`` by
+            default.
         tokens: Maximum length in tokens, instead of words, with those that the tokeniser adds to every text.
         tokenizer: Name of the tokeniser; see ``features.tokenizer_files``.
         once: Whether an image is in its best chunk only.
@@ -148,10 +149,13 @@ def _homes(
         paragraphs.setdefault(-1 - link.sentence if block is None else block, []).append(link)
     for links in paragraphs.values():
         total = sum(link.confidence for link in links)
+        parts: dict[int, float] = {}
         for link in links:
             number = _at(starts, excerpts.spans[link.sentence][0])
             part = link.confidence / total if total else 1 / len(links)
-            shares[number] = shares.get(number, 0.0) + part * link.paragraph_confidence
+            parts[number] = parts.get(number, 0.0) + part * link.paragraph_confidence
+        for number, part in parts.items():
+            shares[number] = (before := shares.get(number, 0.0)) + (1 - before) * part  # any of its paragraphs
     if shares:
         first, *others = sorted(shares, key=lambda number: (-shares[number], number))
         second = [number for number in others[:1] if not once and shares[number] >= BOTH * shares[first] > 0]
@@ -238,7 +242,8 @@ class ChunkSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     words: int | None = Field(None, ge=1)
-    """Most words of a chunk (default: 300). With a limit in tokens, any number."""
+    """Most words of a chunk; characters in Chinese, Japanese, Korean (default: 300). With a limit in tokens, any
+    number."""
 
     tokens: int | None = Field(None, ge=1)
     """Most tokens of a chunk, instead of words. With those that the tokenizer puts before and after a text."""

@@ -137,7 +137,7 @@ def contexts(linked: LinkedDocument, words: int = CONTEXT_WORDS) -> list[Context
     ``by`` says so.
 
     Args:
-        words: Maximum number of words of all sentences together; in scripts without spaces, of characters.
+        words: Maximum number of words of all sentences together; in Chinese, Japanese and Korean, of characters.
 
     Raises:
         SettingError: ``words`` is below 1.

@@ -17,7 +17,7 @@ BETWEEN_BLOCKS = "\n\n"
 DEFAULT_LEVEL = 2
 """Level of headings whose level is unknown; the title, repeated as a heading, has level 1."""
 
-# In scripts without spaces, each character counts as a word, as in word processors.
+# In Chinese, Japanese and Korean, each character counts as a word, as in word processors.
 _WORD = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]|[^\\s\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
 
 
@@ -37,7 +37,7 @@ def document_text(document: Document) -> tuple[str, list[Span]]:
 
 
 def count_words(text: str) -> int:
-    """Return the number of words of a text; in scripts without spaces, of characters."""
+    """Return the number of words of a text; in Chinese, Japanese and Korean, of characters."""
     return sum(1 for _ in _WORD.finditer(text))
 
 

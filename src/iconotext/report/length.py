@@ -33,7 +33,7 @@ class Ruler(NamedTuple):
 
 
 def words_ruler(limit: int) -> Ruler:
-    """Measure in words; in scripts without spaces, in characters."""
+    """Measure in words; in Chinese, Japanese and Korean, in characters."""
     return Ruler(limit, "words", lambda texts: [count_words(text) for text in texts])
 
 
