@@ -24,11 +24,11 @@ SOURCE = Path(iconotext.__file__).parent
 TESTS = Path(__file__).parent
 PAPERS = TESTS.parent / "packages/iconotext-papers"
 LIMITS = {
-    "lines of src": 63_770,
+    "lines of src": 63_880,
     "modules of src": 315,
     "lines of the package of the papers": 10_000,
     "lines of the package of the check": 220,
-    "lines of tests": 57_650,
+    "lines of tests": 57_705,
     "modules that a document enters while it is linked": 15,
     "modules that a query enters while a library is searched": 9,
 }

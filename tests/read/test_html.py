@@ -122,6 +122,13 @@ def test_what_counts_as_a_caption(tmp_path, picture, below):
         ("图 2 显示了电车。", False),
         ("الشكل ١: الترام", True),
         ("Rys. 3. Tramwaj", True),
+        ("图三：电车", True),
+        ("圖十二　電車", True),
+        ("图三显示了电车。", False),
+        ("Εικόνα 3: Το τραμ", True),
+        ("चित्र ३: ट्राम", True),
+        ("Ryc. 3. Tramwaj", True),
+        ("3. ábra: A villamos", True),
         ("Figur 4 viser en sporvogn.", False),
     ],
 )

@@ -61,7 +61,7 @@ _NUMBER = r"(?:[A-Z]\.?)?\d+(?:[.\-‐‑–．－]\d+)*|[IVX]{1,6}(?![\w])"
 # Chinese numerals from 1 to 99 after 图 or 表, unless what stands around them makes other words: 地图三张, 图一样.
 _HAN_DIGITS = "〇一二三四五六七八九"
 _HAN_BEFORE = "如见見在从從由据據和与與及于於看参參照示即以将將把至到或像附插"
-_HAN_AFTER = "所示显顯中的是为為和与與及至到里裡上可给給表描展说說列反能就则則也即をにのはがでとへもかよやa-h"
+_HAN_AFTER = "所示显顯中的是为為和与與及至到里裡上可给給表描展说說列反能就则則也即在をにのはがでとへもかよやa-h"
 _HAN = rf"(?:[{_HAN_DIGITS}]?十[{_HAN_DIGITS}]?|[{_HAN_DIGITS}])(?![^\W{_HAN_AFTER}])"
 # Not the "and" of "Figuras 3 e 4", "figura 3 e figura 4" nor the "to" of "Figuras 3 a 5".
 _PART = r"(?:(?:\s(?!a\s+(?:(?:las?\s+)?\d|obr)|e\s+\w))?\(?[a-h](?:\s?[-–,&]\s?[a-h])*\)?(?!\w))"
