@@ -25,7 +25,7 @@ from iconotext.errors import SettingError, ShapeError
 from iconotext.evidence.caption import Reading
 from iconotext.evidence.gather import DocumentEvidence
 from iconotext.evidence.kinds import EVIDENCE
-from iconotext.evidence.reference import DIRECTED, EXPLICIT, VAGUE
+from iconotext.evidence.reference import DIRECTED, ELSEWHERE, EXPLICIT, VAGUE
 from iconotext.types import Image, LinkedDocument, LinkedSentence, TextLine
 from tests.support.linking import BLOCKS, READING, TEXTS, document, documents, encode, workshop
 
@@ -188,8 +188,10 @@ def test_each_strength_of_a_reference_adds_its_log_odds() -> None:
         ("See Figure 1.", EXPLICIT),
         ("The photo below shows it.", DIRECTED),
         ("In this photo.", VAGUE),
+        ("See Figure 2.", ELSEWHERE),
     ):
-        found = weigh_evidence(document([text, "Nothing."], [picture]), None, READING, evidence=["reference"])
+        images = [picture, Image("b.jpg", caption="Figure 2: B.", position=2)]
+        found = weigh_evidence(document([text, "Nothing."], images), None, READING, evidence=["reference"])
         assert found.contributions["reference"][:, 0].tolist() == [np.float32(REFERENCE_WEIGHTS[strength]), 0]
 
 

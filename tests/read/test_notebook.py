@@ -66,7 +66,7 @@ def test_text_attachments_files_and_outputs(notebook, picture, encoded, tmp_path
     ]
     assert [i.file for i in found.images][:3] == [(tmp_path / f"made{n}.png").read_bytes() for n in (1, 2, 3)]
     assert found.images[3].file == SVG.encode()
-    assert reference_evidence(found)[2].tolist() == [0, 1, 0, 0, 0, 0]
+    assert (reference_evidence(found)[2] > 0).tolist() == [0, 1, 0, 0, 0, 0]
 
 
 def test_captions_and_names_as_myst_has_them(notebook, encoded):
