@@ -81,7 +81,7 @@ _START = re.compile(
 _NUMERAL = re.compile(rf"[\d{_HAN_DIGITS}十]|[IVX](?!\w)", re.IGNORECASE)
 # "3. ábra", "a 3. és 4. ábrán"; in Latvian, Basque and Turkish likewise.
 _NUMBER_FIRST = re.compile(
-    r"(?<!\w)(\d+\.(?:\s*(?:,|és|un|eta|ve)\s*\d+\.)*+)\s*(?:ábr|attēl|att\.|irudi|şekil|şekl)\w*", re.IGNORECASE
+    r"(?<!\w)(\d+\.(?:\s*(?:,|és|un|eta|ve)\s*\d+\.){0,30}+)\s*(?:ábr|attēl|att\.|irudi|şekil|şekl)\w*", re.IGNORECASE
 )
 _NUMBERED = re.compile(rf"(?P<number>{_NUMBER}|{_HAN})(?P<part>{_PART})?")
 _OTHER_AND = (  # not English
