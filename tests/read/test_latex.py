@@ -140,7 +140,7 @@ def test_pandoc_is_tried_until_its_time_is_over(thesis, caplog, monkeypatch, sec
     tries: list[bytes] = []
     monkeypatch.setattr(pandoc_readers, "to_html", refusing(lambda line: "odd" in line, tries))
     monkeypatch.setattr(pandoc_readers, "_work_of_pandoc", lambda: len(tries) / 40)  # each try takes a fortieth second
-    monkeypatch.setattr(pandoc_readers.convert, "MAX_SECONDS", seconds)
+    monkeypatch.setattr("iconotext.read.pandoc.convert.MAX_SECONDS", seconds)
     odd = "".join(f"\\section{{odd {n}}}\n\\odd\n" for n in range(30))
     main = MAIN.replace("Last words.", f"{odd} Last words.")
     if seconds == 50:
