@@ -10,6 +10,7 @@ from iconotext import read
 from iconotext.errors import DocumentError, HostileDocumentError
 from iconotext.evidence.reference import reference_evidence
 from iconotext.read import ReadSettings
+from iconotext.read.pandoc import convert
 from iconotext.read.pandoc import readers as pandoc_readers
 from iconotext.read.pandoc.convert import RefusedError
 from iconotext.read.pandoc.latex import join_files, refused_command, refused_section, repaired, structural_repairs
@@ -140,7 +141,7 @@ def test_pandoc_is_tried_until_its_time_is_over(thesis, caplog, monkeypatch, sec
     tries: list[bytes] = []
     monkeypatch.setattr(pandoc_readers, "to_html", refusing(lambda line: "odd" in line, tries))
     monkeypatch.setattr(pandoc_readers, "_work_of_pandoc", lambda: len(tries) / 40)  # each try takes a fortieth second
-    monkeypatch.setattr("iconotext.read.pandoc.convert.MAX_SECONDS", seconds)
+    monkeypatch.setattr(convert, "MAX_SECONDS", seconds)
     odd = "".join(f"\\section{{odd {n}}}\n\\odd\n" for n in range(30))
     main = MAIN.replace("Last words.", f"{odd} Last words.")
     if seconds == 50:
