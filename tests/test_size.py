@@ -24,7 +24,7 @@ SOURCE = Path(iconotext.__file__).parent
 TESTS = Path(__file__).parent
 PAPERS = TESTS.parent / "packages/iconotext-papers"
 LIMITS = {
-    "lines of src": 63_880,
+    "lines of src": 63_890,
     "modules of src": 315,
     "lines of the package of the papers": 10_000,
     "lines of the package of the check": 220,

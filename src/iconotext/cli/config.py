@@ -61,7 +61,7 @@ class Configured:
         """Make Click's context of a call; a wrong variable or file ends the program with one line."""
         options = {flag(p): p for p in self.params if p.param_type_name == "option" and not p.is_eager}
         with known_errors(status=STATUS.get(self.path, 1)):
-            if not self.path and Path("pyproject.toml").is_file() and OLD_TABLE.search(_text(Path("pyproject.toml"))):
+            if not self.path and _has_old_table(Path("pyproject.toml")):
                 complain("pyproject.toml: [tool.iconotext] is not read: move its tables to iconotext.toml beside it")
             # Click uses the default map after the command line and the environment, which gives the order above.
             values = self._from_files(options)
@@ -167,6 +167,13 @@ def _files() -> Iterator[tuple[Path, dict[str, Any], bool]]:
     for path, is_project in ((user_file(), False), (Path("iconotext.toml"), True)):
         if path.is_file():
             yield path, _parsed(path, _text(path)), is_project
+
+
+def _has_old_table(path: Path) -> bool:
+    try:
+        return OLD_TABLE.search(path.read_text(encoding="utf-8", errors="replace")) is not None
+    except OSError:  # there is none, or it is not ours to complain about
+        return False
 
 
 def _text(path: Path) -> str:

@@ -248,10 +248,8 @@ class _Walk:
         if not sources or sources == self.seen_sources:
             return
         self.seen_sources = sources
-        alt, title = (
-            element.get("alt", element.get("aria-label")),
-            SPACE.sub(" ", element.get("title") or "").strip().removeprefix("fig:"),
-        )
+        alt = element.get("alt", element.get("aria-label"))
+        title = SPACE.sub(" ", element.get("title") or "").strip().removeprefix("fig:")  # of pandoc, for a figure
         self.writer.image(
             FlowImage(
                 sources,

@@ -34,21 +34,21 @@ SAID = re.compile(
     r"[。！？][」』”’](?:と(?!ころ|ても|にかく|もかく|りあえず)|って|を|的|[^，。！？：“「\s]{1,4}[说說道问問答喊叫][，。！？])"
     r"|[.!?…][”’\"'](?:이?라고|하고)\s|[。！？]》"
 )
-"""After a quotation, "said" or a particle; after a title, anything."""
+"""A quotation and "said" or a particle behind it, or the title of a work: the sentence goes on."""
 DOTS_QUOTED = re.compile(r"(?:\.{3}|…)[」』”\"]$")
 """The end of a quotation such as the name of a menu, "Open...", which ends no sentence that goes on without a space."""
 CLOSING = re.compile(r"([」』】》）]+)\s*")
-"""What the splitter may leave at the beginning of the next sentence."""
+"""Closing marks, which the splitter may leave at the beginning of the next sentence."""
 SMALL_AFTER = re.compile(
     r"(?:(?<![^\W_])(?:[A-Za-z\u00aa-\u052f\u1e00-\u1fff]{1,3}|напр|napr|\d{1,4}|[IVXLC]+)\.|[.!?;…][»”“’\"'])$"
 )
 """After this a small letter goes on with the sentence: an abbreviation ("vb."), an ordinal ("3."), a quotation."""
-SHORT_WORDS = ("en", "vi")
-"""The languages where a word of three letters is seldom an abbreviation."""
+WITH_SHORT_WORDS = ("en", "vi")
+"""Languages in which a word of three letters before a point is seldom an abbreviation."""
 TITLE = re.compile(
     r"(?<![^\W_])(?:(?:M|Mme|Dl|Dna|Др|डॉ|प्रो|श्री|Jl|TS|TP|Βλ|Bkz|Zob)|(?i:d(?:er|ie|as|e[mns])|[ai]m|vom|zum|zur)\s\d{1,2})\.$"
 )
-"""Before a name, "see", and German ordinals: what follows goes on with the sentence, but in English."""
+"""Titles before a name, words for "see", and German ordinals: the sentence goes on behind them, but in English."""
 LONGEST_LABEL = 40
 NUMBER = r"\(?[A-Z]?\.?\d[\d.,\-–]*[a-z]?\)?"
 STARTS_WITH_NUMBER = re.compile(NUMBER)
@@ -186,7 +186,7 @@ def _labels_joined(text: str, spans: list[tuple[int, int]], language: str) -> li
             or (joined and joined[-1][1] == start and DOTS_QUOTED.search(ending))
             or following[0] in "，、；"
             or (following[0] in "—–" and following.lstrip("—– ")[:1].islower())
-            or (language not in SHORT_WORDS and following[:1].islower() and SMALL_AFTER.search(ending))
+            or (language not in WITH_SHORT_WORDS and following[:1].islower() and SMALL_AFTER.search(ending))
             or (language != "en" and TITLE.search(ending))
             or is_label(before if begins_with_label else following)
         )

@@ -155,7 +155,7 @@ def _homes(
             part = link.confidence / total if total else 1 / len(links)
             parts[number] = parts.get(number, 0.0) + part * link.paragraph_confidence
         for number, part in parts.items():
-            shares[number] = (before := shares.get(number, 0.0)) + (1 - before) * part  # any of its paragraphs
+            shares[number] = 1 - (1 - shares.get(number, 0.0)) * (1 - part)  # any of its paragraphs
     if shares:
         first, *others = sorted(shares, key=lambda number: (-shares[number], number))
         second = [number for number in others[:1] if not once and shares[number] >= BOTH * shares[first] > 0]
