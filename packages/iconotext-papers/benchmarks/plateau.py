@@ -33,10 +33,10 @@ from iconotext_papers.tables.rows import find_table, table_rows
 WORDS = "text.word_vectors=word2vec"
 DROPOUT = ("text.dropout", "image.dropout")
 CHANGES = {
-    "the paper's settings, 32-bit numbers": [WORDS, "training.precision=32"],
+    "dropout on the joint vectors, 32-bit numbers": [WORDS, "training.precision=32"],
     "16-bit numbers, as in all rows below": [WORDS],
     "no dropout": [WORDS, *(f"{key}=0" for key in DROPOUT)],
-    "dropout at the inputs": [WORDS, *(f"{key}_at=input" for key in DROPOUT)],
+    "dropout at the inputs, as in the recipe": [WORDS, *(f"{key}_at=input" for key in DROPOUT)],
     "a rate of 1e-3": [WORDS, "training.learning_rate=1e-3"],
     "the start of Keras": [WORDS],
     "words of MiniLM": ["text.word_vectors=minilm"],
@@ -89,7 +89,8 @@ def main() -> None:
     parser.add_argument("--one-batch", action="store_true", help="Train on the first batch of FEW alone")
     given = parser.parse_args()
     for name in given.only or CHANGES:
-        overrides = [f"dim={given.dim}", "training.precision=bf16", *CHANGES[name]]
+        at_output = [f"{key}_at=output" for key in DROPOUT]
+        overrides = [f"dim={given.dim}", "training.precision=bf16", *at_output, *CHANGES[name]]
         rows = table_rows(find_table("2"), overrides, dataset="MSCOCO")
         recipes = {row.key: row.recipe for row in rows if row.recipe is not None}
         recipe, whole = recipes[given.row], recipes["top-k"]  # NoStruct's reads single pairs, never whole documents
