@@ -7,7 +7,7 @@ training and of evaluation, and from which share of labelled documents on the su
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -200,6 +200,14 @@ def _rhos(models: Mapping[str, BySeed]) -> dict[tuple[str, str], float | None]:
     return {pair: None if None in rhos else float(np.mean(np.array(rhos, float))) for pair, rhos in by_pair.items()}
 
 
+_REGRESSIONS = ("image_spread", "text_spread", "spread", "content")
+"""The regressions of a ``Difficulty`` whose R² a table shows."""
+
+
+def _mean(values: Iterable[float]) -> float:
+    return float(np.mean(list(values)))
+
+
 def _difficulty(measured: Sequence[Measured]) -> tuple[Grid | None, dict[str, Any]]:
     published = published_facts("hessel2019")["explained_by_spread"]
     facts: dict[str, Any] = {}
@@ -213,12 +221,14 @@ def _difficulty(measured: Sequence[Measured]) -> tuple[Grid | None, dict[str, An
         except (CorpusError, SettingError) as error:
             notes.append(f"{comparison.label}: what makes its documents hard is not measured: {error}.")
             continue
-        spread, content = ([getattr(result, name).r2 for result in explained] for name in ("spread", "content"))
-        facts[comparison.label] = {"spread": float(np.mean(spread)), "spread_and_content": float(np.mean(content))}
         published_values = [f"{value}" for value in published.get(comparison.dataset or "", ("–", "–"))]
-        image, text = (np.mean([getattr(e, f"{side}_spread").r2 for e in explained]) for side in ("image", "text"))
-        cells = [percent(float(np.mean(values))) for values in (image, text, spread, content)]
-        rows.append([comparison.label, *cells, *published_values])
+        shares = {name: _mean(getattr(each, name).r2 for each in explained) for name in _REGRESSIONS}
+        facts[comparison.label] = {
+            "documents": explained[0].documents,
+            **shares,
+            "coefficients": {side: _mean(each.coefficients[side] for each in explained) for side in ("image", "text")},
+        }
+        rows.append([comparison.label, *map(percent, shares.values()), *published_values])
         notes.append(f"{comparison.label}: {spread_note(_recipe(comparison), comparison.prepared)}")
     if not rows and not notes:
         return None, facts

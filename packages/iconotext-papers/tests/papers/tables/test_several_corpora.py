@@ -75,7 +75,9 @@ def test_two_corpora_stand_in_one_table_with_agreement_and_difficulty(tmp_path, 
     own = json.loads((tmp_path / "out/story-dii/results.json").read_text())
     assert own == done.results["corpora"]["Story-DII"]
     assert done.results["difficulty"].keys() == {"MSCOCO", "Story-DII"}
-    assert 0 <= own["difficulty"]["Story-DII"]["spread"] <= own["difficulty"]["Story-DII"]["spread_and_content"] <= 1
+    hardness = own["difficulty"]["Story-DII"]
+    assert 0 <= hardness["image_spread"] <= hardness["spread"] <= hardness["content"] <= 1
+    assert hardness["documents"] == 52
     # What is done is not done again.
     watch = Seen()
     reproduce_corpora("2", corpora, tmp_path / "out", watch=watch, **calls)
