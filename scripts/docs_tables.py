@@ -39,6 +39,7 @@ MARKED = re.compile(
 )
 NAMES = re.compile(r"<!-- names (?P<package>[\w.]+) -->\n.*?<!-- end of names -->", re.DOTALL)
 OPTIONS = re.compile(r"<!-- options(?P<group>[ \w]*) -->\n.*?<!-- end of options -->", re.DOTALL)
+ANALYSIS = re.compile(r"<!-- analysis (?P<kind>\w+)(?P<names>[^>]*?) -->\n.*?<!-- end of analysis -->", re.DOTALL)
 RECORD = re.compile(r"<!-- record (?P<name>[\w.-]+)(?P<columns>[^>]*?) -->\n.*?<!-- end of record -->", re.DOTALL)
 
 
@@ -128,11 +129,15 @@ def filled(text: str, *, with_records: bool = True) -> str:
         shown = records.shown(match["name"], columns)
         return f"<!-- record {match['name']}{match['columns']} -->\n{shown}<!-- end of record -->"
 
+    def new_analysis(match: re.Match[str]) -> str:
+        table = records.analysis(match["kind"], match["names"].split())
+        return f"<!-- analysis {match['kind']}{match['names']} -->\n{table}<!-- end of analysis -->"
+
     def new_options(match: re.Match[str]) -> str:
         return f"<!-- options{match['group']} -->\n\n{options(match['group'])}\n<!-- end of options -->"
 
     text = OPTIONS.sub(new_options, NAMES.sub(new_names, MARKED.sub(new_table, text)))
-    return RECORD.sub(new_record, text) if with_records else text
+    return ANALYSIS.sub(new_analysis, RECORD.sub(new_record, text)) if with_records else text
 
 
 def main(arguments: list[str]) -> int:

@@ -13,7 +13,8 @@ Figures of an older program whose runs are gone stand in a record that was writt
 cell may be a number, a text, or an object with ``value`` and optionally ``sd`` and ``interval``; ``head`` is the head
 of the first column.
 
-A table's rank correlations, regressions and bias stand in ``analyses``, as in ``results.json``. With ``--again`` a
+A table's rank correlations, regressions and bias stand in ``analyses``, as in ``results.json``; ``<!-- analysis
+correlation NAME NAME -->`` and ``<!-- end of analysis -->`` hold one of them out of several records. With ``--again`` a
 folder where the rows were run again is compared with the record instead of being written: a figure may differ by .01,
 or by twice the standard deviation over seeds that the record states.
 
@@ -49,7 +50,7 @@ from iconotext.features.model_folder import folder_name
 from iconotext.recipe import Recipe, load_recipe
 from iconotext.train.checkpoint import flat
 from iconotext.train.start import with_init
-from iconotext_papers.published import published_tables
+from iconotext_papers.published import published_facts, published_tables
 from iconotext_papers.tables.comparison import RESULTS, STATE, VALIDATION_K, model_folder
 from iconotext_papers.tables.results_grid import GRID_METRICS
 from iconotext_papers.tables.rows import DETECTION, Row, chosen_rows, find_table, is_by_relation, table_rows
@@ -405,6 +406,34 @@ def shown(name: str, columns: Sequence[str] = ()) -> str:
     below = "\n\n".join([] if columns else [_about(name, found, states[0] if of_one else ""), *notes])
     above = "" if columns else _commands(found)
     return f"{above}{table}" + (f"\n{below}\n" if below else "")
+
+
+def analysis(kind: str, names: Sequence[str]) -> str:
+    """Return the ``correlation`` of models, or the ``difficulty`` of documents, of several records as one table."""
+    facts = published_facts("hessel2019")
+    explained = facts["explained_by_spread"]
+    lowest = {dataset: f"{one}, {other}: {rho:.2f}" for one, other, dataset, rho in facts["lowest_correlation"]}
+    lines: list[list[str]] = []
+    for name in names:
+        found = read(name)
+        dataset, of = next(iter(found["analyses"][kind].items()))
+        if kind == "correlation":
+            cells = {pair: "–" if rho is None else f"{rho:.2f}" for pair, rho in of.items()}
+            cells["published"] = lowest.get(found["dataset"], "–")
+        else:
+            cells = {"documents": f"{of['documents']:,}"}
+            cells |= {heading: f"{100 * of[key]:.1f}" for key, heading in _SHARES.items()}
+            cells["published: spread, and content"] = " / ".join(map(str, explained.get(found["dataset"], ["–"])))
+            for side, change in of["coefficients"].items():
+                cells[f"a unit of {side} spread"] = f"{100 * change:+.0f}".replace("-", "−")
+        lines += [] if lines else [["", *cells], ["---"] * (len(cells) + 1)]
+        lines.append([f"[{found['dataset'] or dataset}](records/{name}.json)", *cells.values()])
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+_SHARES = {
+    "image_spread": "image spread", "text_spread": "text spread", "spread": "both", "content": "and content",
+}  # fmt: skip
 
 
 def page(name: str) -> str:
