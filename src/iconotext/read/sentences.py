@@ -151,7 +151,7 @@ def _split(text: str, language: str) -> list[tuple[int, int]]:
             start = text.index(stripped, end)
             end = start + len(stripped)
             spans.append((start, end))
-    return _labels_joined(text, spans, language)
+    return _joined(text, spans, language)
 
 
 def is_label(text: str) -> bool:
@@ -159,15 +159,14 @@ def is_label(text: str) -> bool:
     return len(text) <= LONGEST_LABEL and LABEL_ALONE.fullmatch(text) is not None
 
 
-def _labels_joined(text: str, spans: list[tuple[int, int]], language: str) -> list[tuple[int, int]]:
-    """Join sentences that were split after "Fig." and the like, or after the label of a figure.
+def _joined(text: str, spans: list[tuple[int, int]], language: str) -> list[tuple[int, int]]:
+    """Join what the splitter cut apart: sentences that go on, and the label of a figure with its sentence.
 
     A label goes with the sentence behind it in a text that begins with one ("Fig. 268. The fly."), else with the
     sentence before it, which it belongs to ("It has two wings. Fig. 268.").
     """
-    abbreviated = ABBREVIATED_ENGLISH if language == "en" else ABBREVIATED
     # The splitter may have taken the number of the label for the next sentence.
-    number_apart = len(spans) > 1 and abbreviated.search(text[slice(*spans[0])])
+    number_apart = len(spans) > 1 and ABBREVIATED.search(text[slice(*spans[0])])
     begins_with_label = bool(spans) and is_label(text[spans[0][0] : spans[1 if number_apart else 0][1]])
     joined: list[tuple[int, int]] = []
     for begin, end in spans:
@@ -177,21 +176,27 @@ def _labels_joined(text: str, spans: list[tuple[int, int]], language: str) -> li
             start = closing.end()
             if start == end:
                 continue
-        before = text[slice(*joined[-1])] if joined else ""
-        ending, following = before[-LONGEST_LABEL:], text[start:end]
-        continued = (
-            (abbreviated.search(ending) and STARTS_WITH_NUMBER.match(following))
-            or (following[:1].islower() and NUMBERED_END.search(ending))
-            or SAID.match(text, max(0, start - 2))
-            or (joined and joined[-1][1] == start and DOTS_QUOTED.search(ending))
-            or following[0] in "，、；"
-            or (following[0] in "—–" and following.lstrip("—– ")[:1].islower())
-            or (language not in WITH_SHORT_WORDS and following[:1].islower() and SMALL_AFTER.search(ending))
-            or (language != "en" and TITLE.search(ending))
-            or is_label(before if begins_with_label else following)
-        )
-        if before and continued:
+        before, sentence = slice(*joined[-1]) if joined else slice(0), text[start:end]
+        labelled = is_label(text[before] if begins_with_label else sentence)
+        if text[before] and (labelled or _goes_on(text, before, start, sentence, language)):
             joined[-1] = (joined[-1][0], end)
         else:
             joined.append((start, end))
     return joined
+
+
+def _goes_on(text: str, before: slice, start: int, sentence: str, language: str) -> bool:
+    """Return whether the sentence before goes on with the one at ``start``."""
+    abbreviated = ABBREVIATED_ENGLISH if language == "en" else ABBREVIATED
+    ending = text[before][-LONGEST_LABEL:]
+    small, first = sentence[:1].islower(), sentence[0]
+    return bool(
+        (abbreviated.search(ending) and STARTS_WITH_NUMBER.match(sentence))  # "see Fig." "3"
+        or (small and NUMBERED_END.search(ending))  # "in Fig. 3." "it is shown"
+        or SAID.match(text, max(0, start - 2))  # "「…。」" "と言った"
+        or (before.stop == start and DOTS_QUOTED.search(ending))  # "“Open...”" "를 누른다"
+        or first in "，、；"
+        or (first in "—–" and sentence.lstrip("—– ")[:1].islower())  # "What?" "— asked he"
+        or (small and language not in WITH_SHORT_WORDS and SMALL_AFTER.search(ending))  # "vb." "gibi"
+        or (language != "en" and TITLE.search(ending))  # "am 3." "Mai"
+    )
