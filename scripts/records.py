@@ -168,9 +168,11 @@ def _link_rows(results: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         if "test_loss" in row:
             figures["−L"] = round(-row["test_loss"], 5)
         compared = row.get("difference") or {}
+        to = find_table(results["table"]).compared_with.get(row["row"], "")
+        figures |= {"compared with": to} if compared.get("to") == to else {}
         for metric in GRID_METRICS:
             if metric in compared:
-                name = f"{LINK_METRICS[metric].label} − {compared['to']}"
+                name = f"{LINK_METRICS[metric].label} − {'this' if compared['to'] == to else compared['to']}"
                 figures[name] = _figure(compared[metric]["difference"], compared[metric]["interval"])
         if "k" in row:
             figures |= {"K": row["k"], "text": row["text"]}

@@ -81,6 +81,7 @@ class PublishedTable:
         kind: The measurement of a row: links of documents, or retrieval of images by texts.
         state: Name of the table in the state of its folder: the table's name, or the paper's if tables share models.
         reference: Key of the row with which the others are compared.
+        compared_with: Rows that are compared with another one instead, by name: with the one that they vary.
         compares: Whether rows are compared with each other even if there is one seed.
         varied: Settings in which the rows differ, so that they cannot be set for all of them.
         mixed: Whether a setting for all rows applies only to those whose encoders have it.
@@ -106,6 +107,7 @@ class PublishedTable:
     kind: Literal["links", "retrieval"]
     state: str
     reference: str
+    compared_with: Mapping[str, str]
     compares: bool
     varied: tuple[str, ...]
     mixed: bool
@@ -159,6 +161,7 @@ def _content(paper: str) -> dict[str, Any]:
 def _table(content: Mapping[str, Any], name: str) -> PublishedTable:
     entry = content["tables"][name]
     rows = _rows(content, entry)
+    group = content["rows"].get(entry.get("rows"), {})
     columns = tuple(entry.get("columns", ()))
     published: dict[str, dict[str, Figures]] = {
         row.name: {} for row in rows if row.needed and not row.extra and "{relation}" not in row.name
@@ -178,6 +181,7 @@ def _table(content: Mapping[str, Any], name: str) -> PublishedTable:
         kind=content["kind"],
         state=entry.get("state", content.get("state", name)),
         reference=entry.get("reference", content["reference"]),
+        compared_with={row: said["compared_with"] for row, said in group.items() if "compared_with" in said},
         compares=content.get("compares", False),
         varied=tuple(entry.get("own", content["own"])),
         mixed=content.get("mixed", False),

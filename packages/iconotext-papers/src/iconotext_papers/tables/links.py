@@ -160,7 +160,7 @@ def report(comparison: Comparison) -> tuple[str, list[Section], dict[str, Any]]:
     sections: list[Section] = []
     if comparison.seeds > 1 or table.compares:
         facts["seeds"] = comparison.seeds
-        grid, compared = compare_rows(by_seed, comparison.reference)
+        grid, compared = compare_rows(by_seed, comparison.reference, table.compared_with)
         sections += [grid] if grid else []
     if comparison.source is not None:
         facts["from"] = str(comparison.source)

@@ -21,8 +21,13 @@ BySeed = Mapping[int, "Evaluation"]
 """Scores by seed."""
 
 
-def compare_rows(rows: Mapping[str, BySeed], reference: str) -> tuple[Grid | None, dict[str, dict[str, Any]]]:
+def compare_rows(
+    rows: Mapping[str, BySeed], reference: str, compared_with: Mapping[str, str] | None = None
+) -> tuple[Grid | None, dict[str, dict[str, Any]]]:
     """Compare every row with one of them.
+
+    Args:
+        compared_with: Rows that are compared with another row than the reference, by name.
 
     Return the table, None without rows to compare; and the entries ``spread`` and ``difference`` of ``results.json``.
     """
@@ -34,28 +39,28 @@ def compare_rows(rows: Mapping[str, BySeed], reference: str) -> tuple[Grid | Non
         "seeds the difference has this sign.",
     ]  # fmt: skip
     for name, by_seed in rows.items():
+        other = (compared_with or {}).get(name, reference)
+        other = other if other in rows else reference
         spread = spread_over_seeds(list(by_seed.values()))
         by_metric: dict[str, Difference] = {}
-        if name != reference and set(by_seed) & set(rows[reference]):
+        if name != other and set(by_seed) & set(rows[other]):
             try:
-                by_metric = differences(by_seed, rows[reference])
+                by_metric = differences(by_seed, rows[other])
             except CorpusError as error:
                 notes.append(f"{name} cannot be compared: {error}.")
         dicts = {metric: asdict(d) for metric, d in by_metric.items()}
-        facts[name] = {"spread": spread, "difference": {"to": reference, **dicts} if by_metric else None}
+        facts[name] = {"spread": spread, "difference": {"to": other, **dicts} if by_metric else None}
         cells = [name, f"{len(by_seed)}"]
         for metric in COMPARED:
             cells.append(f"± {percent(spread[metric])}" if spread[metric] is not None else "–")
-            cells.append(_difference_cell(by_metric[metric]) if by_metric else "–")
+        cells.append(other if by_metric else "–")
+        cells += [_difference_cell(by_metric[metric]) if by_metric else "–" for metric in COMPARED]
         lines.append(cells)
     if len(rows) < 2 and all(len(by_seed) < 2 for by_seed in rows.values()):
         return None, facts
-    columns = [
-        "",
-        "seeds",
-        *(f"{LINK_METRICS[metric].label}{suffix}" for metric in COMPARED for suffix in (": spread", f" − {reference}")),
-    ]
-    return Grid(f"Differences to {reference}", columns, lines, notes), facts
+    labels = [LINK_METRICS[metric].label for metric in COMPARED]
+    spreads, changes = ([f"{label}: {what}" for label in labels] for what in ("spread", "difference"))
+    return Grid("Differences of rows", ["", "seeds", *spreads, "compared with", *changes], lines, notes), facts
 
 
 def _difference_cell(delta: Difference) -> str:

@@ -386,9 +386,11 @@ def test_rows_are_compared_with_the_first_where_the_papers_own_model_was_not_tra
         for name, score in (("NoStruct", 0.3), ("MulLink", 0.9))
     }
     grid, found = compare_rows(by_row, "Ours")
-    assert grid.title == "Differences to NoStruct"
+    assert [line[4] for line in grid.rows] == ["–", "NoStruct"]
     assert found["NoStruct"]["difference"] is None
     assert found["MulLink"]["difference"]["to"] == "NoStruct"
     assert found["MulLink"]["difference"]["auc"]["difference"] == 0.5  # right in 4 of 4 documents instead of 2
-    assert compare_rows(by_row, "MulLink")[0].title == "Differences to MulLink"
+    assert compare_rows(by_row, "MulLink")[1]["NoStruct"]["difference"]["to"] == "MulLink"
+    with_itself = compare_rows(by_row, "MulLink", {"MulLink": "NoStruct"})[1]
+    assert with_itself["MulLink"]["difference"]["to"] == "NoStruct"
     assert compare_rows({}, "Ours")[0] is None
