@@ -467,7 +467,12 @@ def changes(found: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
         return [*changed, "row"]
     defaults = Recipe(name="defaults", features=recipe.features, text=type(recipe.text)(), image=type(recipe.image)())
     now, plain = flat_recipe(recipe), flat_recipe(defaults)
-    differing = [key for key, value in now.items() if value != then.get(key, plain.get(key, _ABSENT))]
+    differing = [
+        key
+        for key, value in now.items()
+        if value != then.get(key, plain.get(key, _ABSENT))
+        and not (key.endswith("dropout_at") and now[key.removesuffix("_at")] == 0)  # no dropout acts anywhere
+    ]
     return [*changed, *differing, *(key for key, value in then.items() if key not in now and value)]
 
 
