@@ -233,8 +233,11 @@ def _note(key: str, results: Mapping[str, Any]) -> str:
     """Return what became of the runs of a row, if it is not that all were trained."""
     said = {run: f"failed: {why}" for run, why in results["failed"].items()}
     said |= {run: found["why"] for run, found in results["collapsed"].items()}
-    own = {run: why for run, why in said.items() if run == key or run.rpartition("-seed")[0] == key}
-    return "; ".join(f"{run}: {why}" for run, why in own.items())
+    runs: dict[str, list[str]] = {}
+    for run, why in said.items():
+        if key in (run, run.rpartition("-seed")[0]):
+            runs.setdefault(why, []).append(run)
+    return "; ".join(f"{', '.join(of)}: {why}" for why, of in runs.items())
 
 
 def _without_figures(results: Mapping[str, Any], rows: Mapping[str, Row], shown: set[str]) -> list[dict[str, Any]]:
@@ -390,7 +393,7 @@ def shown(name: str, columns: Sequence[str] = ()) -> str:
     notes = []
     for row, of in zip(rows, states, strict=True):
         mark = ""
-        if row.get("note"):
+        if row.get("note") and not columns:
             sign = str(len(notes) + 1).translate(RAISED)
             notes.append(f"{sign} {row['note']}")
             mark = f" {sign}"
