@@ -82,7 +82,6 @@ class PublishedTable:
         state: Name of the table in the state of its folder: the table's name, or the paper's if tables share models.
         reference: Key of the row with which the others are compared.
         compared_with: Rows that are compared with another one instead, by name: with the one that they vary.
-        compares: Whether rows are compared with each other even if there is one seed.
         varied: Settings in which the rows differ, so that they cannot be set for all of them.
         mixed: Whether a setting for all rows applies only to those whose encoders have it.
         sections: Sections beside the table: ``shares``, ``bias``, ``agreement``; or ``sweeps`` in place of the table.
@@ -108,7 +107,6 @@ class PublishedTable:
     state: str
     reference: str
     compared_with: Mapping[str, str]
-    compares: bool
     varied: tuple[str, ...]
     mixed: bool
     sections: tuple[str, ...]
@@ -182,7 +180,6 @@ def _table(content: Mapping[str, Any], name: str) -> PublishedTable:
         state=entry.get("state", content.get("state", name)),
         reference=entry.get("reference", content["reference"]),
         compared_with={row: said["compared_with"] for row, said in group.items() if "compared_with" in said},
-        compares=content.get("compares", False),
         varied=tuple(entry.get("own", content["own"])),
         mixed=content.get("mixed", False),
         sections=tuple(entry.get("sections", ())),

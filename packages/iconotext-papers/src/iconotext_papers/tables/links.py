@@ -155,13 +155,9 @@ def report(comparison: Comparison) -> tuple[str, list[Section], dict[str, Any]]:
     """Return the title, sections (table, differences, training curves and more), and entries of ``results.json``."""
     table, scores = comparison.table, read_scores(comparison)
     means, by_seed = mean_scores(scores), scores_by_seed(comparison, scores)
-    facts: dict[str, Any] = {}
-    compared: dict[str, dict[str, Any]] = {}
-    sections: list[Section] = []
-    if comparison.seeds > 1 or table.compares:
-        facts["seeds"] = comparison.seeds
-        grid, compared = compare_rows(by_seed, comparison.reference, table.compared_with)
-        sections += [grid] if grid else []
+    facts: dict[str, Any] = {"seeds": comparison.seeds}
+    grid, compared = compare_rows(by_seed, comparison.reference, table.compared_with)
+    sections: list[Section] = [grid] if grid else []
     if comparison.source is not None:
         facts["from"] = str(comparison.source)
     if "shares" in table.sections:
@@ -260,15 +256,13 @@ def _facts(
     first = next(iter(scores.values()))
     facts = {"row": row.name, **mean.as_dict(model=row.key, corpus=str(comparison.corpus), split="test")}
     facts |= {name: first.about[name] for name in ("k", "text", "trained_on", "test_loss") if name in first.about}
-    if compared:
+    if compared:  # it was trained
         facts["seeds"] = [
             {"seed": seed, "model": result.model, **{m: result.evaluation.means[m] for m in LINK_METRICS}}
             | _training(model_folder(comparison.folder, result.model))
             for seed, result in scores.items()
         ]
         facts |= compared
-    else:
-        facts |= _training(model_folder(comparison.folder, first.model))
     if row.name in comparison.table.published:
         facts["published"] = {
             name: [None if math.isnan(value) else value for value in figures]
