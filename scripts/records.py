@@ -423,7 +423,8 @@ def analysis(kind: str, names: Sequence[str]) -> str:
         found = read(name)
         dataset, of = next(iter(found["analyses"][kind].items()))
         if kind == "correlation":
-            cells = {pair: "–" if rho is None else f"{rho:.2f}" for pair, rho in of.items()}
+            rhos = {pair: of.get(pair) for pair in ("DC, TK", "DC, AP", "TK, AP")}
+            cells = {pair: "–" if rho is None else f"{rho:.2f}" for pair, rho in rhos.items()}
             cells["published"] = lowest.get(found["dataset"], "–")
         else:
             cells = {"documents": f"{of['documents']:,}"}

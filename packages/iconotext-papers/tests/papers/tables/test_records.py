@@ -141,7 +141,7 @@ def test_an_analysis_of_several_records_is_one_table(records, tmp_path):
     hard = {"documents": 1200, "image_spread": 0.1, "text_spread": 0.02, "spread": 0.125, "content": 0.3,
             "coefficients": {"image": 0.5, "text": -0.021}}  # fmt: skip
     write(tmp_path, analyses={"correlation": {"a": {"DC, AP": 0.887, "TK, AP": None}}, "difficulty": {"a": hard}})
-    assert records.analysis("correlation", ["a"]).endswith("| [MSCOCO](records/a.json) | 0.89 | – | DC, AP: 0.89 |\n")
+    assert records.analysis("correlation", ["a"]).endswith("(records/a.json) | – | 0.89 | – | DC, AP: 0.89 |\n")
     row = "| [MSCOCO](records/a.json) | 1,200 | 10.0 | 2.0 | 12.5 | 30.0 | – | +50 | −2 |\n"
     assert records.analysis("difficulty", ["a", "a"]).endswith(f"--- |\n{row}{row}")
 
