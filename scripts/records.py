@@ -414,15 +414,30 @@ def shown(name: str, columns: Sequence[str] = ()) -> str:
 
 
 def analysis(kind: str, names: Sequence[str]) -> str:
-    """Return the ``correlation`` of models, or the ``difficulty`` of documents, of several records as one table."""
+    """Return an analysis of several records as one table.
+
+    ``correlation`` and ``difficulty`` are those of Hessel 2019; ``explained`` is how much spread explains of the AUC of
+    MulLink and Ours (Li 2021).
+    """
     facts = published_facts("hessel2019")
     explained = facts["explained_by_spread"]
     lowest = {dataset: f"{one}, {other}: {rho:.2f}" for one, other, dataset, rho in facts["lowest_correlation"]}
     lines: list[list[str]] = []
     for name in names:
         found = read(name)
-        dataset, of = next(iter(found["analyses"][kind].items()))
-        if kind == "correlation":
+        of = found["analyses"][kind]
+        dataset, of = next(iter(of.items())) if kind != "explained" else (found["corpus"]["name"], of)
+        if kind == "explained":
+            cells = {
+                title: _cell(title, _figure(of[key], of[interval]))
+                for title, key, interval in (
+                    ("MulLink", "before", "before_interval"),
+                    ("Ours", "after", "after_interval"),
+                    ("Ours − MulLink", "difference", "interval"),
+                )
+            }
+            cells["published"] = " / ".join(map(str, of["published"].get(found["dataset"], ["–"])))
+        elif kind == "correlation":
             rhos = {pair: of.get(pair) for pair in ("DC, TK", "DC, AP", "TK, AP")}
             cells = {pair: "–" if rho is None else f"{rho:.2f}" for pair, rho in rhos.items()}
             cells["published"] = lowest.get(found["dataset"], "–")

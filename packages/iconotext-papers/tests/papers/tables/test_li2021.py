@@ -196,7 +196,6 @@ def test_seeds_that_choose_the_validation_documents_have_arrays_of_their_own(tmp
 def test_a_table_over_seeds(corpus, tmp_path, in_process):
     only = ["nostruct", "dense"]
     single = reproduce("2", corpus, tmp_path, watch=Seen(), overrides=SMALL_HESSEL, only=only)
-    assert single.results["seeds"] == 1
     before = contents(tmp_path / "models")
     watch = Seen()
     done = reproduce("2", corpus, tmp_path, watch=watch, overrides=SMALL_HESSEL, only=only, seeds=3)
@@ -392,6 +391,5 @@ def test_rows_are_compared_with_the_first_where_the_papers_own_model_was_not_tra
     assert found["MulLink"]["difference"]["to"] == "NoStruct"
     assert found["MulLink"]["difference"]["auc"]["difference"] == 0.5  # right in 4 of 4 documents instead of 2
     assert compare_rows(by_row, "MulLink")[1]["NoStruct"]["difference"]["to"] == "MulLink"
-    with_itself = compare_rows(by_row, "MulLink", {"MulLink": "NoStruct"})[1]
-    assert with_itself["MulLink"]["difference"]["to"] == "NoStruct"
+    assert compare_rows(by_row, "MulLink", {"MulLink": "NoStruct"})[1]["MulLink"]["difference"]["to"] == "NoStruct"
     assert compare_rows({}, "Ours")[0] is None

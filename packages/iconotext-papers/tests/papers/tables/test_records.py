@@ -144,6 +144,9 @@ def test_an_analysis_of_several_records_is_one_table(records, tmp_path):
     assert records.analysis("correlation", ["a"]).endswith("(records/a.json) | – | 0.89 | – | DC, AP: 0.89 |\n")
     row = "| [MSCOCO](records/a.json) | 1,200 | 10.0 | 2.0 | 12.5 | 30.0 | – | +50 | −2 |\n"
     assert records.analysis("difficulty", ["a", "a"]).endswith(f"--- |\n{row}{row}")
+    shares = {"before": 0.2, "before_interval": [0.1, 0.3], "after": 0.1, "after_interval": [0.0, 0.2]}
+    write(tmp_path, analyses={"explained": shares | {"difference": -0.1, "interval": [-0.2, 0.1], "published": {}}})
+    assert "| 20.0 (10.0–30.0) | 10.0 (0.0–20.0) | −10.0 (−20.0 to +10.0) | – |" in records.analysis("explained", ["a"])
 
 
 def test_a_row_that_was_run_again_is_held_to_its_spread(records):
