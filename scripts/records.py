@@ -414,47 +414,49 @@ def shown(name: str, columns: Sequence[str] = ()) -> str:
 
 
 def analysis(kind: str, names: Sequence[str]) -> str:
-    """Return an analysis of several records as one table.
-
-    ``correlation`` and ``difficulty`` are those of Hessel 2019; ``explained`` is how much spread explains of the AUC of
-    MulLink and Ours (Li 2021).
-    """
-    facts = published_facts("hessel2019")
-    explained = facts["explained_by_spread"]
-    lowest = {dataset: f"{one}, {other}: {rho:.2f}" for one, other, dataset, rho in facts["lowest_correlation"]}
+    """Return an analysis of several records as one table, a row for each; ``ANALYSES`` names the kinds."""
     lines: list[list[str]] = []
     for name in names:
         found = read(name)
-        of = found["analyses"][kind]
-        dataset, of = next(iter(of.items())) if kind != "explained" else (found["corpus"]["name"], of)
-        if kind == "explained":
-            cells = {
-                title: _cell(title, _figure(of[key], of[interval]))
-                for title, key, interval in (
-                    ("MulLink", "before", "before_interval"),
-                    ("Ours", "after", "after_interval"),
-                    ("Ours − MulLink", "difference", "interval"),
-                )
-            }
-            cells["published"] = " / ".join(map(str, of["published"].get(found["dataset"], ["–"])))
-        elif kind == "correlation":
-            rhos = {pair: of.get(pair) for pair in ("DC, TK", "DC, AP", "TK, AP")}
-            cells = {pair: "–" if rho is None else f"{rho:.2f}" for pair, rho in rhos.items()}
-            cells["published"] = lowest.get(found["dataset"], "–")
-        else:
-            cells = {"documents": f"{of['documents']:,}"}
-            cells |= {heading: f"{100 * of[key]:.1f}" for key, heading in _SHARES.items()}
-            cells["published: spread, and content"] = " / ".join(map(str, explained.get(found["dataset"], ["–"])))
-            for side, change in of["coefficients"].items():
-                cells[f"a unit of {side} spread"] = f"{100 * change:+.0f}".replace("-", "−")
+        cells = ANALYSES[kind](found)
         lines += [] if lines else [["", *cells], ["---"] * (len(cells) + 1)]
-        lines.append([f"[{found['dataset'] or dataset}](records/{name}.json)", *cells.values()])
+        lines.append([f"[{found['dataset']}](records/{name}.json)", *cells.values()])
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-_SHARES = {
-    "image_spread": "image spread", "text_spread": "text spread", "spread": "both", "content": "and content",
-}  # fmt: skip
+def _correlation(found: Mapping[str, Any]) -> dict[str, str]:
+    (rhos,) = found["analyses"]["correlation"].values()
+    pairs = ("DC, TK", "DC, AP", "TK, AP")
+    cells = {pair: "–" if rhos.get(pair) is None else f"{rhos[pair]:.2f}" for pair in pairs}
+    lowest = published_facts("hessel2019")["lowest_correlation"]
+    published = [f"{one}, {other}: {rho:.2f}" for one, other, dataset, rho in lowest if dataset == found["dataset"]]
+    return cells | {"published": "".join(published) or "–"}
+
+
+def _difficulty(found: Mapping[str, Any]) -> dict[str, str]:
+    (of,) = found["analyses"]["difficulty"].values()
+    regressions = {
+        "image spread": "image_spread", "text spread": "text_spread", "both": "spread", "and content": "content",
+    }  # fmt: skip
+    cells = {"documents": f"{of['documents']:,}"} | {name: f"{100 * of[key]:.1f}" for name, key in regressions.items()}
+    published = published_facts("hessel2019")["explained_by_spread"].get(found["dataset"], ["–"])
+    cells["published: both, and content"] = " / ".join(map(str, published))
+    for side, change in of["coefficients"].items():
+        cells[f"a unit of {side} spread"] = f"{100 * change:+.0f}".replace("-", "−")
+    return cells
+
+
+def _explained(found: Mapping[str, Any]) -> dict[str, str]:
+    of = found["analyses"]["explained"]
+    ours = {"MulLink": "before", "Ours": "after"}
+    cells = {name: _cell(name, _figure(of[key], of[f"{key}_interval"])) for name, key in ours.items()}
+    cells["Ours − MulLink"] = _cell("Ours − MulLink", _figure(of["difference"], of["interval"]))
+    return cells | {"published": " / ".join(map(str, of["published"].get(found["dataset"], ["–"])))}
+
+
+ANALYSES = {"correlation": _correlation, "difficulty": _difficulty, "explained": _explained}
+"""Analyses of the documents' AUC by name: ``correlation`` of the models' and ``difficulty``, how much of it spread and
+content explain (Hessel 2019), ``explained``, how much spread explains of that of MulLink and Ours (Li 2021)."""
 
 
 def page(name: str) -> str:
